@@ -1,0 +1,3 @@
+noinst_LTLIBRARIES += libcopy.la
+libcopy_la_SOURCES = \
+	stagetool/copy/engine.h

@@ -1,0 +1,54 @@
+/*
+ * How the plugin and the tool talk: names in the environment, lines on a pipe, one file per job.
+ *
+ * plugin -> tool, environment of prolog and epilog (beside what Slurm gives a Prolog script):
+ *   SPANK_STAGE_SPECS       spec_list_encode() of the job's options, carried by Slurm
+ *   STAGE_JOB_NAME STAGE_ARRAY_JOB_ID STAGE_ARRAY_TASK_ID
+ *   STAGE_NODE_INDEX STAGE_NODE_COUNT
+ *   STAGE_JOB_STDOUT        the job's output file, expanded; unset where there is none
+ *   STAGE_JOB_STATE         epilog: COMPLETED FAILED CANCELLED TIMEOUT OUT_OF_MEMORY NODE_FAIL PREEMPTED ...
+ *   STAGE_REPORT_FD         where the tool writes report lines
+ * tool -> plugin, lines on that descriptor:
+ *   progress TEXT           now and then
+ *   verdict ok TEXT         last; TEXT is one line for people
+ *   verdict job TEXT        the job must fail, for this reason
+ *   verdict node TEXT       the node is broken: to be drained
+ * No verdict at all (a crash) is "verdict job". Exit status of prolog: 0, 1 (job), 6 (node).
+ */
+#ifndef SPEC_HANDOFF_H
+#define SPEC_HANDOFF_H
+
+#include "base/error.h"
+
+#define HANDOFF_SPECS "STAGE_SPECS"
+#define HANDOFF_SPANK_SPECS "SPANK_STAGE_SPECS"
+#define HANDOFF_JOB_NAME "STAGE_JOB_NAME"
+#define HANDOFF_ARRAY_JOB_ID "STAGE_ARRAY_JOB_ID"
+#define HANDOFF_ARRAY_TASK_ID "STAGE_ARRAY_TASK_ID"
+#define HANDOFF_NODE_INDEX "STAGE_NODE_INDEX"
+#define HANDOFF_NODE_COUNT "STAGE_NODE_COUNT"
+#define HANDOFF_JOB_STDOUT "STAGE_JOB_STDOUT"
+#define HANDOFF_JOB_STATE "STAGE_JOB_STATE"
+#define HANDOFF_REPORT_FD "STAGE_REPORT_FD"
+
+#define HANDOFF_EXIT_JOB 1
+#define HANDOFF_EXIT_NODE 6
+
+/* What the steps of a job on this node need, from the prolog: the file STATE_DIR/steps/JOBID, root's, 0644
+ * (state_dir and steps are 0711), written anew and renamed. Without a stage: failed says why. */
+struct handoff {
+	char *dir; /* STAGE_DIR; NULL if failed */
+	char *tier; /* STAGE_TIER */
+	char *failed; /* one line for people; NULL if all is well */
+};
+
+int handoff_write(const char *state_dir, const char *job_id, const struct handoff *handoff,
+	struct error *err);
+/* -ENOENT where the job has none (it did not ask for staging). Refuses a file that is not root's (or of the
+ * caller's effective uid, for tests). Caller frees with handoff_free. */
+int handoff_read(const char *state_dir, const char *job_id, struct handoff *handoff,
+	struct error *err);
+int handoff_remove(const char *state_dir, const char *job_id, struct error *err);
+void handoff_free(struct handoff *handoff);
+
+#endif

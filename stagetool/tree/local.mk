@@ -1,0 +1,6 @@
+noinst_LTLIBRARIES += libtree.la
+libtree_la_SOURCES = \
+	stagetool/tree/filter.h \
+	stagetool/tree/glob.h \
+	stagetool/tree/remove.h \
+	stagetool/tree/walk.h

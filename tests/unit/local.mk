@@ -1,0 +1,3 @@
+TESTS =
+if HAVE_CMOCKA
+endif
