@@ -1,1 +1,3 @@
+EXTRA_DIST += tests/lib tests/lint tests/cli tests/slurm packaging/debian-packages
+
 include tests/unit/local.mk
