@@ -4,6 +4,6 @@ libbase_la_SOURCES = \
 	stagetool/base/error.c stagetool/base/error.h \
 	stagetool/base/log.c stagetool/base/log.h \
 	stagetool/base/parse.h \
-	stagetool/base/path.h \
+	stagetool/base/path.c stagetool/base/path.h \
 	stagetool/base/pool.h \
 	stagetool/base/priv.h

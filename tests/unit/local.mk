@@ -1,3 +1,10 @@
 TESTS =
 if HAVE_CMOCKA
+
+check_PROGRAMS += tests/unit/test_path
+TESTS += tests/unit/test_path
+tests_unit_test_path_SOURCES = tests/unit/test_path.c
+tests_unit_test_path_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_path_LDADD = libbase.la $(CMOCKA_LIBS)
+
 endif
