@@ -3,7 +3,7 @@ libbase_la_SOURCES = \
 	stagetool/base/cleanup.h \
 	stagetool/base/error.c stagetool/base/error.h \
 	stagetool/base/log.c stagetool/base/log.h \
-	stagetool/base/parse.h \
+	stagetool/base/parse.c stagetool/base/parse.h \
 	stagetool/base/path.c stagetool/base/path.h \
 	stagetool/base/pool.h \
 	stagetool/base/priv.h

@@ -7,4 +7,10 @@ tests_unit_test_path_SOURCES = tests/unit/test_path.c
 tests_unit_test_path_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_path_LDADD = libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_parse
+TESTS += tests/unit/test_parse
+tests_unit_test_parse_SOURCES = tests/unit/test_parse.c
+tests_unit_test_parse_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_parse_LDADD = libbase.la $(CMOCKA_LIBS) -lm
+
 endif
