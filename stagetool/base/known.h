@@ -20,11 +20,12 @@ struct known {
 	} pairs[KNOWN_PAIRS];
 };
 
-/* The flags noted for the pair (a, b), which is not the pair (b, a); 0 where none are. Any thread. */
+/* The flags noted for the pair (a, b), which is not the pair (b, a); 0 where none are. Any
+ * thread. */
 unsigned known_flags(struct known *known, dev_t a, dev_t b);
 
-/* Adds flags to the pair. Where the table is full nothing is noted: the caller tries again next time, which
- * costs time only. Any thread. */
+/* Adds flags to the pair. Where the table is full nothing is noted: the caller tries again next
+ * time, which costs time only. Any thread. */
 void known_note(struct known *known, dev_t a, dev_t b, unsigned flags);
 
 #endif

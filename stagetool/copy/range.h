@@ -1,26 +1,28 @@
 /*
  * Moving bytes from one open file to another, by the best way that the two filesystems have.
  *
- * Ways ("backends") in the order they are tried: reflink, copy_file_range, readwrite. Each falls back to the
- * next only on errors that mean "not supported here", which is remembered for the pair of filesystems.
- * Whole files: range_clone first; where it says no, range_copy_data of the whole or of pieces of it in
- * parallel, then an ftruncate to the size where the file may end in a hole.
+ * Ways ("backends") in the order they are tried: reflink, copy_file_range, readwrite. Each falls
+ * back to the next only on errors that mean "not supported here", which is remembered for the pair
+ * of filesystems. Whole files: range_clone first; where it says no, range_copy_data of the whole or
+ * of pieces of it in parallel, then an ftruncate to the size where the file may end in a hole.
  */
 #ifndef COPY_RANGE_H
 #define COPY_RANGE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
 
-/* The choice of backends and what is known of pairs of filesystems. One for a copy, for all threads. */
+/* The choice of backends and what is known of pairs of filesystems. One for a copy, for all
+ * threads. */
 struct range;
 
-/* name NULL: all in order; else this backend and no other (-EINVAL for a name that is none, with those that
- * are). */
+/* name NULL: all in order; else this backend and no other (-EINVAL for a name that is none, with
+ * those that are). */
 int range_new(const char *name, struct range **range, struct error *err);
 void range_free(struct range *range);
 
@@ -43,9 +45,10 @@ struct range_job {
 	const atomic_bool *cancel; /* borrowed, may be NULL; looked at every few MiB: -ECANCELED */
 };
 
-/* Makes dst (empty) a clone of all of src: size, holes and bytes. 1: it is; 0: it can not be done here,
- * go on with range_copy; negative: failed (also where reflink is forced and can not be done). size: src's, from
- * its fstat (small files are quicker read and written, and 0 is said for them without trying). */
+/* Makes dst (empty) a clone of all of src: size, holes and bytes. 1: it is; 0: it can not be done
+ * here, go on with range_copy; negative: failed (also where reflink is forced and can not be done).
+ * size: src's, from its fstat (small files are quicker read and written, and 0 is said for them
+ * without trying). */
 int range_clone(struct range *range, int src, dev_t src_dev, int dst, dev_t dst_dev, uint64_t size,
 	struct error *err);
 
@@ -54,13 +57,14 @@ int range_clone(struct range *range, int src, dev_t src_dev, int dst, dev_t dst_
 int range_copy(struct range *range, const struct range_job *job, struct range_buffer *buffer,
 	uint64_t *copied, struct error *err);
 
-/* Copies only where src has data (SEEK_DATA), into a dst that has nothing in the range. Does not set dst's
- * size: where src ends in a hole the caller must. Filesystems without SEEK_DATA: all is data. -ENODATA as
- * above. *copied: bytes of data. */
+/* Copies only where src has data (SEEK_DATA), into a dst that has nothing in the range. Does not
+ * set dst's size: where src ends in a hole the caller must. Filesystems without SEEK_DATA: all is
+ * data. -ENODATA as above. *copied: bytes of data. */
 int range_copy_data(struct range *range, const struct range_job *job, struct range_buffer *buffer,
 	uint64_t *copied, struct error *err);
 
-/* Whether a file has holes, as far as its blocks tell: otherwise range_copy spares the SEEK_DATA. */
+/* Whether a file has holes, as far as its blocks tell: otherwise range_copy spares the
+ * SEEK_DATA. */
 static inline bool range_has_holes(const struct stat *st)
 {
 	return (uint64_t)st->st_blocks * 512 < (uint64_t)st->st_size;
