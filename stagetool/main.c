@@ -1,7 +1,81 @@
-#include <stdio.h>
+#include "base/log.h"
+#include "verbs/options.h"
+#include "verbs/output.h"
+#include "verbs/verbs.h"
 
-int main(void)
+#include "config.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct verb verb_table[] = {
+	{ "help", verb_help, verb_help_help, "explain a verb", false },
+	{ NULL, NULL, NULL, NULL, false },
+};
+
+const struct verb *verb_find(const char *name)
 {
-	puts("stagetool");
-	return 0;
+	for (const struct verb *verb = verb_table; verb->name; verb++) {
+		if (!strcmp(verb->name, name))
+			return verb;
+	}
+	return NULL;
+}
+
+/* Returns text, cut at size: the verbs there are. */
+static const char *main_verbs(char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (const struct verb *verb = verb_table; verb->name && used < size; verb++) {
+		if (!verb->hidden)
+			used += (size_t)snprintf(text + used, size - used, "%s%s",
+				used ? " " : "", verb->name);
+	}
+	return text;
+}
+
+/* word is what stands in the place of the verb; NULL: nothing does. */
+static int main_wrong(const char *word)
+{
+	char verbs[512];
+
+	main_verbs(verbs, sizeof(verbs));
+	if (!word)
+		log_error("expected a verb (one of: %s); see stagetool --help", verbs);
+	else if (word[0] == '-')
+		log_error("unknown option %s before the verb (expected --help, --version or one of: "
+			  "%s); see stagetool --help", word, verbs);
+	else
+		log_error("unknown verb '%s' (expected one of: %s); see stagetool --help", word, verbs);
+	return VERB_USAGE;
+}
+
+static int main_version(void)
+{
+	struct error err = ERROR_INIT;
+
+	if (!output_text("stagetool " PACKAGE_VERSION "\n", &err))
+		return VERB_DONE;
+	log_error("%s", err.text);
+	return VERB_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	char help_name[] = "help", *help[] = { help_name, NULL };
+	const struct verb *verb;
+
+	/* A reader that went away is an error of a write, not a reason to die in the middle of a copy. */
+	signal(SIGPIPE, SIG_IGN);
+	if (argc < 2)
+		return main_wrong(NULL);
+	if (!strcmp(argv[1], "--version"))
+		return main_version();
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return verb_help(1, help);
+	verb = verb_find(argv[1]);
+	return verb ? verb->run(argc - 1, argv + 1) : main_wrong(argv[1]);
 }

@@ -1,5 +1,11 @@
 bin_PROGRAMS += stagetool/stagetool
-stagetool_stagetool_SOURCES = stagetool/main.c
+stagetool_stagetool_SOURCES = \
+	stagetool/main.c \
+	stagetool/verbs/help.c \
+	stagetool/verbs/interrupt.c stagetool/verbs/interrupt.h \
+	stagetool/verbs/options.c stagetool/verbs/options.h \
+	stagetool/verbs/output.c stagetool/verbs/output.h \
+	stagetool/verbs/verbs.h
 stagetool_stagetool_CPPFLAGS = $(AM_CPPFLAGS) $(LMDB_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS) $(XXHASH_CFLAGS)
 stagetool_stagetool_LDADD = libstage.la libreport.la libcopy.la libtree.la libspec.la libbase.la \
 	$(LMDB_LIBS) $(JANSSON_LIBS) $(INIH_LIBS) $(XXHASH_LIBS)
