@@ -25,4 +25,10 @@ tests_unit_test_remove_SOURCES = tests/unit/test_remove.c
 tests_unit_test_remove_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_remove_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_range
+TESTS += tests/unit/test_range
+tests_unit_test_range_SOURCES = tests/unit/test_range.c
+tests_unit_test_range_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_range_LDADD = libcopy.la libbase.la $(CMOCKA_LIBS)
+
 endif
