@@ -1,11 +1,11 @@
 /*
- * A parallel walk of a tree that streams: batches of entries from every directory, on the workers of a
- * pool, with memory that does not grow with the number of entries.
+ * A parallel walk of a tree that streams: batches of entries from every directory, on the workers
+ * of a pool, with memory that does not grow with the number of entries.
  *
- * Directories are opened relative to their parents' fds, never through a symlink, and what was opened is
- * what was listed (a directory that was exchanged meanwhile is an error of that directory). Depth is not
- * limited by PATH_MAX nor by the number of fds: idle ones are closed and opened again, and proven to be
- * the same directory.
+ * Directories are opened relative to their parents' fds, never through a symlink, and what was
+ * opened is what was listed (a directory that was exchanged meanwhile is an error of that
+ * directory). Depth is not limited by PATH_MAX nor by the number of fds: idle ones are closed and
+ * opened again, and proven to be the same directory.
  */
 #ifndef TREE_WALK_H
 #define TREE_WALK_H
@@ -24,38 +24,43 @@ struct walk_dir;
 struct walk_entry {
 	const char *name; /* borrowed, until the callback returns */
 	uint64_t inode;
-	unsigned char type; /* DT_*; DT_UNKNOWN where the filesystem does not say (never a directory) */
+	unsigned char
+		type; /* DT_*; DT_UNKNOWN where the filesystem does not say (never a directory) */
 };
 
 /* Callbacks, from any worker; those of one directory's leave come last. None may be NULL but where
  * said. */
 struct walk_ops {
-	/* A directory was found (also the root) and is about to be entered. st is its lstat. Sets the
-	 * user data of dir if it likes. 0: enter it; 1: leave it out with all below it (leave is not called);
-	 * negative: the same, as an error that was reported by the callback. */
+	/* A directory was found (also the root) and is about to be entered. st is its lstat. Sets
+	 * the user data of dir if it likes. 0: enter it; 1: leave it out with all below it (leave
+	 * is not called); negative: the same, as an error that was reported by the callback. */
 	int (*enter)(void *ctx, struct walk_dir *dir, const struct stat *st, unsigned worker);
 	/* Some entries of dir. */
-	void (*entries)(void *ctx, struct walk_dir *dir, const struct walk_entry *entries, unsigned count,
-		unsigned worker);
-	/* Everything below dir has been handed over and all that held dir (walk_dir_hold) is through. */
+	void (*entries)(void *ctx, struct walk_dir *dir, const struct walk_entry *entries,
+		unsigned count, unsigned worker);
+	/* Everything below dir has been handed over and all that held dir (walk_dir_hold) is
+	 * through. */
 	void (*leave)(void *ctx, struct walk_dir *dir, unsigned worker);
-	/* dir could not be opened or read; name (may be NULL) is the entry of dir that it is about. */
+	/* dir could not be opened or read; name (may be NULL) is the entry of dir that it is about.
+	 */
 	void (*failed)(void *ctx, struct walk_dir *dir, const char *name, const struct error *err,
 		unsigned worker);
 };
 
 struct walk_options {
-	unsigned batch; /* entries in a batch at most; 0: the walk chooses */
+	unsigned batch;            /* entries in a batch at most; 0: the walk chooses */
 	const atomic_bool *cancel; /* borrowed, may be NULL */
 	int one_filesystem; /* do not enter other mounts (reported through failed as -EXDEV) */
 };
 
-/* Walks the directory rootfd (borrowed until the walk is over) on pool. Returns when the tree is through,
- * 0 also when callbacks reported errors; -ECANCELED when it was cancelled. Not for a worker. */
+/* Walks the directory rootfd (borrowed until the walk is over) on pool. Returns when the tree is
+ * through, 0 also when callbacks reported errors; -ECANCELED when it was cancelled. Not for a
+ * worker. */
 int walk_run(struct pool *pool, int rootfd, const struct walk_ops *ops, void *ctx,
 	const struct walk_options *options, struct error *err);
 
-/* The directory's open fd, pinned until walk_dir_unpin (may reopen it). Negative errno on failure. */
+/* The directory's open fd, pinned until walk_dir_unpin (may reopen it). Negative errno on failure.
+ */
 int walk_dir_pin(struct walk_dir *dir, struct error *err);
 void walk_dir_unpin(struct walk_dir *dir);
 
@@ -63,16 +68,16 @@ void walk_dir_unpin(struct walk_dir *dir);
 void walk_dir_hold(struct walk_dir *dir);
 void walk_dir_release(struct walk_dir *dir, unsigned worker);
 
-/* Its parent (NULL for the root), its name in it ("" for the root), its depth (root 0), and the caller's
- * data. */
+/* Its parent (NULL for the root), its name in it ("" for the root), its depth (root 0), and the
+ * caller's data. */
 struct walk_dir *walk_dir_parent(const struct walk_dir *dir);
 const char *walk_dir_name(const struct walk_dir *dir);
 unsigned walk_dir_depth(const struct walk_dir *dir);
 void walk_dir_set_data(struct walk_dir *dir, void *data);
 void *walk_dir_data(const struct walk_dir *dir);
 
-/* The path below the root, with "/name" added where name is not NULL; "" for the root itself. Caller
- * frees; NULL on ENOMEM. For messages and filters: nothing is opened by it. */
+/* The path below the root, with "/name" added where name is not NULL; "" for the root itself.
+ * Caller frees; NULL on ENOMEM. For messages and filters: nothing is opened by it. */
 char *walk_dir_path(const struct walk_dir *dir, const char *name);
 
 #endif
