@@ -22,6 +22,10 @@
 
 #define HANDOFF_SPECS "STAGE_SPECS"
 #define HANDOFF_SPANK_SPECS "SPANK_STAGE_SPECS"
+/* The plugin's own: the job was made by srun, which looks after its failure itself. */
+#define HANDOFF_CLIENT "STAGE_CLIENT"
+#define HANDOFF_SPANK_CLIENT "SPANK_STAGE_CLIENT"
+#define HANDOFF_CLIENT_SRUN "srun"
 #define HANDOFF_JOB_NAME "STAGE_JOB_NAME"
 #define HANDOFF_ARRAY_JOB_ID "STAGE_ARRAY_JOB_ID"
 #define HANDOFF_ARRAY_TASK_ID "STAGE_ARRAY_TASK_ID"
@@ -40,6 +44,7 @@ struct handoff {
 	char *dir; /* STAGE_DIR; NULL if failed */
 	char *tier; /* STAGE_TIER */
 	char *failed; /* one line for people; NULL if all is well */
+	char *notice; /* the stage-in's line for the job's output; NULL: none */
 };
 
 int handoff_write(const char *state_dir, const char *job_id, const struct handoff *handoff,
