@@ -2,3 +2,4 @@ EXTRA_DIST += tests/lib tests/lint tests/cli tests/slurm packaging/debian-packag
 
 include tests/unit/local.mk
 include tests/slurm/local.mk
+include tests/fault/local.mk
