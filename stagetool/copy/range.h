@@ -41,7 +41,8 @@ struct range_job {
 	int src, dst; /* borrowed */
 	dev_t src_dev, dst_dev; /* st_dev of each */
 	uint64_t src_offset, dst_offset, length;
-	bool skip_zeros; /* blocks of zeros are not written; dst has nothing there (fresh) */
+	bool skip_zeros; /* leave blocks of zeros unwritten (not where copy_file_range is
+			  * forced): dst has nothing there, it is fresh */
 	const atomic_bool *cancel; /* borrowed, may be NULL; looked at every few MiB: -ECANCELED */
 };
 

@@ -7,7 +7,11 @@
  *   STAGE_NODE_INDEX STAGE_NODE_COUNT
  *   STAGE_JOB_STDOUT        the job's output file, expanded; unset where there is none
  *   STAGE_JOB_STATE         epilog: COMPLETED FAILED CANCELLED TIMEOUT OUT_OF_MEMORY NODE_FAIL PREEMPTED ...
+ *                           REQUEUED where Slurm will run the job again, UNKNOWN where it could not be asked
+ *   STAGE_CONF              the configuration file, if plugstack.conf says conf=; unset: the default one
  *   STAGE_REPORT_FD         where the tool writes report lines
+ * SLURM_JOB_RESTART_COUNT is this attempt's in the prolog, but in the epilog of a job that is being requeued
+ * it is already the next one's: the epilog goes by the record that it finds on the node.
  * tool -> plugin, lines on that descriptor:
  *   progress TEXT           now and then
  *   verdict ok TEXT         last; TEXT is one line for people
@@ -33,6 +37,7 @@
 #define HANDOFF_NODE_COUNT "STAGE_NODE_COUNT"
 #define HANDOFF_JOB_STDOUT "STAGE_JOB_STDOUT"
 #define HANDOFF_JOB_STATE "STAGE_JOB_STATE"
+#define HANDOFF_CONF "STAGE_CONF"
 #define HANDOFF_REPORT_FD "STAGE_REPORT_FD"
 
 #define HANDOFF_EXIT_JOB 1

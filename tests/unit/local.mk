@@ -13,6 +13,24 @@ tests_unit_test_parse_SOURCES = tests/unit/test_parse.c
 tests_unit_test_parse_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_parse_LDADD = libbase.la $(CMOCKA_LIBS) -lm
 
+check_PROGRAMS += tests/unit/test_priv
+TESTS += tests/unit/test_priv
+tests_unit_test_priv_SOURCES = tests/unit/test_priv.c
+tests_unit_test_priv_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_priv_LDADD = libbase.la $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_remove
+TESTS += tests/unit/test_remove
+tests_unit_test_remove_SOURCES = tests/unit/test_remove.c
+tests_unit_test_remove_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_remove_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_range
+TESTS += tests/unit/test_range
+tests_unit_test_range_SOURCES = tests/unit/test_range.c
+tests_unit_test_range_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_range_LDADD = libcopy.la libbase.la $(CMOCKA_LIBS)
+
 check_PROGRAMS += tests/unit/test_pool
 TESTS += tests/unit/test_pool
 tests_unit_test_pool_SOURCES = tests/unit/test_pool.c
@@ -24,17 +42,5 @@ TESTS += tests/unit/test_walk
 tests_unit_test_walk_SOURCES = tests/unit/test_walk.c
 tests_unit_test_walk_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_walk_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
-
-check_PROGRAMS += tests/unit/test_summary
-TESTS += tests/unit/test_summary
-tests_unit_test_summary_SOURCES = tests/unit/test_summary.c
-tests_unit_test_summary_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
-tests_unit_test_summary_LDADD = libreport.la libbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
-
-check_PROGRAMS += tests/unit/test_progress
-TESTS += tests/unit/test_progress
-tests_unit_test_progress_SOURCES = tests/unit/test_progress.c
-tests_unit_test_progress_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
-tests_unit_test_progress_LDADD = libreport.la libbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
 
 endif
