@@ -2,5 +2,12 @@ noinst_LTLIBRARIES += libspec.la
 libspec_la_SOURCES = \
 	stagetool/spec/conf.h \
 	stagetool/spec/handoff.h \
-	stagetool/spec/spec.h \
-	stagetool/spec/symbols.h
+	stagetool/spec/spec.c stagetool/spec/spec.h \
+	stagetool/spec/spec_check.c \
+	stagetool/spec/spec_encode.c \
+	stagetool/spec/spec_list.c \
+	stagetool/spec/spec_message.c \
+	stagetool/spec/spec_options.c \
+	stagetool/spec/spec_paths.c \
+	stagetool/spec/spec_private.h \
+	stagetool/spec/symbols.c stagetool/spec/symbols.h

@@ -49,6 +49,15 @@ struct spec {
 	size_t n_patterns;
 };
 
+/* Whether local (cleaned, symbols expanded) may be written or read in a stage: a symbol's value can lead
+ * where the text of the spec did not. -EINVAL for an absolute path, "..", and what the tool keeps for
+ * itself. */
+int spec_check_local(const char *local, struct error *err);
+
+/* Whether name can be a tier's: letters, digits, '.', '_' and '-', at most 64, the first one a letter or a
+ * digit. */
+bool spec_is_tier_name(const char *name);
+
 /* Everything a job asked for. */
 struct spec_list {
 	struct spec *items;

@@ -30,4 +30,8 @@ bool symbols_has_node(const char *text);
  * become '_', and a component that comes out as "." or ".." or empty is refused. */
 int symbols_expand(const char *text, const struct symbols *values, char **out, struct error *err);
 
+/* The same for a pattern (spec.from_glob): a '*', '?' or '[' in a value stands for itself. */
+int symbols_expand_pattern(const char *text, const struct symbols *values, char **out,
+	struct error *err);
+
 #endif

@@ -43,4 +43,16 @@ tests_unit_test_walk_SOURCES = tests/unit/test_walk.c
 tests_unit_test_walk_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_walk_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_spec
+TESTS += tests/unit/test_spec
+tests_unit_test_spec_SOURCES = tests/unit/test_spec.c
+tests_unit_test_spec_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_spec_LDADD = libspec.la libbase.la $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_symbols
+TESTS += tests/unit/test_symbols
+tests_unit_test_symbols_SOURCES = tests/unit/test_symbols.c
+tests_unit_test_symbols_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_symbols_LDADD = libspec.la libbase.la $(CMOCKA_LIBS)
+
 endif
