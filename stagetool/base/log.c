@@ -4,12 +4,13 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 static enum log_level current_level = LOG_INFO;
-static void (*current_hook)(int before);
+static void (*_Atomic current_hook)(int before);
 
 void log_set_level(enum log_level level)
 {
@@ -81,6 +82,7 @@ static void __attribute__((format(printf, 3, 0)))
 log_vprint(enum log_level level, const char *label, const char *format, va_list args)
 {
 	char raw[2 * ERROR_TEXT_SIZE], line[4 * ERROR_TEXT_SIZE];
+	void (*hook)(int before) = current_hook;
 	size_t length;
 
 	if (level > current_level)
@@ -90,11 +92,11 @@ log_vprint(enum log_level level, const char *label, const char *format, va_list 
 	log_escape(raw, line + length, sizeof(line) - length - 1);
 	length = strlen(line);
 	line[length++] = '\n';
-	if (current_hook)
-		current_hook(1);
+	if (hook)
+		hook(1);
 	log_write(line, length);
-	if (current_hook)
-		current_hook(0);
+	if (hook)
+		hook(0);
 }
 
 #define LOG_FUNCTION(name, level, label)                                                           \

@@ -58,7 +58,7 @@ int options_wrong(const char *verb, const char *format, ...)
 #define OPTIONS_HELP_THREADS "      --threads=N        work with N threads, 1 to 512; default: as many as help\n"
 #define OPTIONS_HELP_ENGINE                                                                        \
 	"      --engine=NAME      move bytes this way and no other: reflink, copy_file_range,\n"           \
-	"                         read_write; default: the first that works\n"
+	"                         readwrite; default: the first that works\n"
 #define OPTIONS_HELP_CONF "      --conf=FILE        the configuration; default: " CONF_PATH "\n"
 #define OPTIONS_HELP_COMMON                                                                        \
 	"      --json             print the result as one JSON object on standard output\n"                \

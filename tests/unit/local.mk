@@ -55,4 +55,16 @@ tests_unit_test_symbols_SOURCES = tests/unit/test_symbols.c
 tests_unit_test_symbols_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_symbols_LDADD = libspec.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_summary
+TESTS += tests/unit/test_summary
+tests_unit_test_summary_SOURCES = tests/unit/test_summary.c
+tests_unit_test_summary_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_summary_LDADD = libreport.la libbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
+
+check_PROGRAMS += tests/unit/test_progress
+TESTS += tests/unit/test_progress
+tests_unit_test_progress_SOURCES = tests/unit/test_progress.c
+tests_unit_test_progress_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_progress_LDADD = libreport.la libbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
+
 endif
