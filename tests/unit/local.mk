@@ -67,4 +67,10 @@ tests_unit_test_progress_SOURCES = tests/unit/test_progress.c
 tests_unit_test_progress_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_progress_LDADD = libreport.la libbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
 
+check_PROGRAMS += tests/unit/test_manifest
+TESTS += tests/unit/test_manifest
+tests_unit_test_manifest_SOURCES = tests/unit/test_manifest.c
+tests_unit_test_manifest_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(LMDB_CFLAGS)
+tests_unit_test_manifest_LDADD = libstage.la libbase.la $(CMOCKA_LIBS) $(LMDB_LIBS) $(XXHASH_LIBS)
+
 endif
