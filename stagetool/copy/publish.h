@@ -37,8 +37,8 @@ int publish_create(struct publish *publish, int dirfd, mode_t mode, char temp[PU
 	struct error *err);
 int publish_create_symlink(struct publish *publish, int dirfd, const char *target,
 	char temp[PUBLISH_TEMP_SIZE], struct error *err);
-int publish_create_fifo(struct publish *publish, int dirfd, mode_t mode, char temp[PUBLISH_TEMP_SIZE],
-	struct error *err);
+int publish_create_fifo(struct publish *publish, int dirfd, mode_t mode,
+	char temp[PUBLISH_TEMP_SIZE], struct error *err);
 
 /* Where an entry is to appear, and what may be there. All borrowed. */
 struct publish_request {

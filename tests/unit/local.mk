@@ -73,4 +73,10 @@ tests_unit_test_manifest_SOURCES = tests/unit/test_manifest.c
 tests_unit_test_manifest_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(LMDB_CFLAGS)
 tests_unit_test_manifest_LDADD = libstage.la libbase.la $(CMOCKA_LIBS) $(LMDB_LIBS) $(XXHASH_LIBS)
 
+check_PROGRAMS += tests/unit/test_publish
+TESTS += tests/unit/test_publish
+tests_unit_test_publish_SOURCES = tests/unit/test_publish.c
+tests_unit_test_publish_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_publish_LDADD = libcopy.la libbase.la $(CMOCKA_LIBS)
+
 endif

@@ -1,0 +1,267 @@
+#include "copy/publish_internal.h"
+
+#include "base/cleanup.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+
+/* What a device turned out to lack. */
+#define LACKS_NOREPLACE 1u
+#define LACKS_LINK 2u
+#define LACKS_EXCHANGE 4u
+
+/* How often a name that others change at the same time is looked at anew. */
+#define RACE_TRIES 100
+
+/* How often, 10 ms apart, a lock that somebody holds on the file to be replaced is asked for. */
+#define LOCK_TRIES 50
+
+static bool lack_of_call(int code)
+{
+	return code == EINVAL || code == ENOSYS || code == EOPNOTSUPP;
+}
+
+static unsigned lacks(const struct publishing *at)
+{
+	return known_flags(&at->publish->known, at->request->dev, at->request->dev);
+}
+
+static void note_lack(const struct publishing *at, unsigned flag)
+{
+	known_note(&at->publish->known, at->request->dev, at->request->dev, flag);
+}
+
+static int look(int dirfd, const char *name, struct stat *st)
+{
+	return fstatat(dirfd, name, st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+void publishing_discard(struct publishing *at)
+{
+	unlinkat(at->request->dirfd, at->from, at->directory ? AT_REMOVEDIR : 0);
+}
+
+/* Ours appears under a free name by a link, where a rename that replaces nothing is not to be
+ * had. */
+static int take_by_link(struct publishing *at, const char *name)
+{
+	int dirfd = at->request->dirfd, code;
+	struct stat ours, there;
+
+	if (linkat(dirfd, at->from, dirfd, name, 0) < 0) {
+		code = errno;
+		/* The answer of an NFS server that was asked twice and had done it at first. */
+		if (code == EEXIST && look(dirfd, at->from, &ours) == 0 &&
+			look(dirfd, name, &there) == 0 && ours.st_ino == there.st_ino &&
+			ours.st_dev == there.st_dev)
+			code = 0;
+		if (code)
+			return -code;
+	}
+	publishing_discard(at);
+	return 0;
+}
+
+/* The last resort holds the name with an empty file for a moment, so that nothing of others is
+ * lost. */
+static int take_by_placeholder(struct publishing *at, const char *name)
+{
+	int dirfd = at->request->dirfd, code;
+	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	if (renameat(dirfd, at->from, dirfd, name) == 0)
+		return 0;
+	code = errno;
+	unlinkat(dirfd, name, 0);
+	return -code;
+}
+
+/* There are no links to a directory, but a rename replaces an empty one. */
+static int take_by_mkdir(struct publishing *at, const char *name)
+{
+	int dirfd = at->request->dirfd;
+
+	if (mkdirat(dirfd, name, 0700) < 0 || renameat(dirfd, at->from, dirfd, name) < 0)
+		return -errno;
+	return 0;
+}
+
+int publishing_take(struct publishing *at, const char *name)
+{
+	int dirfd = at->request->dirfd, rc;
+
+	if (!(lacks(at) & LACKS_NOREPLACE)) {
+		if (renameat2(dirfd, at->from, dirfd, name, RENAME_NOREPLACE) == 0)
+			return 0;
+		if (!lack_of_call(errno))
+			return -errno;
+		note_lack(at, LACKS_NOREPLACE);
+	}
+	if (at->directory)
+		return take_by_mkdir(at, name);
+	if (!(lacks(at) & LACKS_LINK)) {
+		rc = take_by_link(at, name);
+		if (!lack_of_call(-rc) && rc != -EPERM && rc != -EMLINK)
+			return rc;
+		note_lack(at, LACKS_LINK);
+	}
+	return take_by_placeholder(at, name);
+}
+
+/* Waits a little for whoever else is replacing this file by the same rules: the lock on it makes
+ * them one after the other. Others' locks are no reason to wait for ever. -1: not locked. */
+static int lock_expected(const struct publishing *at, const struct stat *st)
+{
+	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+	const char *name = at->request->name;
+	int dirfd = at->request->dirfd, fd;
+
+	if (!S_ISREG(st->st_mode) || lacks(at) & LACKS_EXCHANGE)
+		return -1;
+	fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
+	if (fd < 0 && errno == EPERM)
+		fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	for (int i = 0; fd >= 0 && i < LOCK_TRIES && flock(fd, LOCK_EX | LOCK_NB) < 0 &&
+		errno == EWOULDBLOCK; i++)
+		nanosleep(&pause, NULL);
+	return fd;
+}
+
+/* Something came out of an exchange that nobody expected, and its place is taken by now: it goes
+ * beside it. Ours is gone. */
+static int save_stranger(struct publishing *at, struct error *err)
+{
+	char name[NAME_MAX + 1];
+	struct publishing stranger = *at;
+
+	for (unsigned i = 1; i < RACE_TRIES; i++) {
+		snprintf(name, sizeof(name), "%.200s.displaced.%u", at->request->name, i);
+		if (publishing_take(&stranger, name) == 0)
+			return error_set(err, -EBUSY, "others changed it at the same moment; what "
+				"they had put there is now %s", name);
+	}
+	error_set(err, -EBUSY, "others changed it at the same moment; what they had put there is "
+		"now %s", at->from);
+	at->from[0] = '\0'; /* not ours to remove */
+	return -EBUSY;
+}
+
+/* Undoes an exchange that brought out something else than expected. -EEXIST: as before it, a
+ * conflict. */
+static int exchange_back(struct publishing *at, ino_t ours, struct error *err)
+{
+	int dirfd = at->request->dirfd;
+	struct stat st;
+
+	if (renameat2(dirfd, at->from, dirfd, at->request->name, RENAME_EXCHANGE) < 0) {
+		if (errno == ENOENT && publishing_take(at, at->request->name) == 0)
+			return error_set(err, -EBUSY, "others removed it at the same moment");
+		return save_stranger(at, err);
+	}
+	if (look(dirfd, at->from, &st) == 0 && st.st_ino == ours)
+		return -EEXIST;
+	return save_stranger(at, err);
+}
+
+/* Where there is no exchange, between the check and this somebody may have put something else
+ * there. */
+static int replace_unchecked(struct publishing *at, struct error *err)
+{
+	int dirfd = at->request->dirfd;
+
+	if (at->directory && unlinkat(dirfd, at->request->name, 0) < 0)
+		return error_errno(err, "remove what is replaced");
+	if (renameat(dirfd, at->from, dirfd, at->request->name) < 0)
+		return error_errno(err, "rename");
+	return 0;
+}
+
+/* Ours and theirs, which was seen to be expected, change places; what comes out is looked at again,
+ * and goes. A rename may have changed its ctime, nothing else of it. -EEXIST: it was not expected,
+ * and is back in its place; -EAGAIN: the name is free now. */
+static int exchange(struct publishing *at, const struct copy_identity *expected, struct error *err)
+{
+	const struct publish_request *request = at->request;
+	struct temp_exchange marks = { .theirs = expected->ino,
+		.theirs_state = temp_state(expected->size, expected->mtime) };
+	struct copy_identity after = *expected;
+	char marked[PUBLISH_TEMP_SIZE];
+	struct stat st;
+
+	if (lacks(at) & LACKS_EXCHANGE)
+		return replace_unchecked(at, err);
+	if (look(request->dirfd, at->from, &st) < 0)
+		return error_errno(err, "stat of the temporary");
+	marks.ours = st.st_ino;
+	temp_name_exchange(at->from, &marks, marked);
+	if (renameat(request->dirfd, at->from, request->dirfd, marked) < 0)
+		return error_errno(err, "rename");
+	strcpy(at->from, marked);
+	if (renameat2(request->dirfd, marked, request->dirfd, request->name,
+		RENAME_EXCHANGE) < 0) {
+		if (errno == ENOENT)
+			return -EAGAIN;
+		if (!lack_of_call(errno))
+			return error_errno(err, "rename (RENAME_EXCHANGE)");
+		note_lack(at, LACKS_EXCHANGE);
+		return replace_unchecked(at, err);
+	}
+	if (look(request->dirfd, marked, &st) == 0) {
+		after.ctime = st.st_ctim;
+		if (!S_ISDIR(st.st_mode) && publish_is_same(&st, &after) &&
+			unlinkat(request->dirfd, marked, 0) == 0)
+			return 0;
+	}
+	return exchange_back(at, (ino_t)marks.ours, err);
+}
+
+int publishing_replace_same(struct publishing *at, const struct copy_identity *expected,
+	struct error *err)
+{
+	const struct publish_request *request = at->request;
+	struct stat st;
+	int rc = -EAGAIN;
+
+	for (int i = 0; i < RACE_TRIES && rc == -EAGAIN; i++) {
+		autoclose int lock = -1;
+
+		rc = look(request->dirfd, request->name, &st);
+		if (rc == -ENOENT) {
+			rc = publishing_take(at, request->name);
+			if (rc == -EEXIST)
+				rc = -EAGAIN;
+			else if (rc < 0)
+				error_sys(err, rc, "rename");
+			continue;
+		}
+		if (rc < 0)
+			return error_sys(err, rc, "stat");
+		if (S_ISDIR(st.st_mode) || !publish_is_same(&st, expected))
+			return -EEXIST;
+		lock = lock_expected(at, &st);
+		if (lock >= 0 && (look(request->dirfd, request->name, &st) < 0 ||
+			!publish_is_same(&st, expected))) {
+			rc = -EAGAIN;
+			continue;
+		}
+		rc = exchange(at, expected, err);
+	}
+	return rc == -EAGAIN ? error_set(err, -EBUSY, "others keep changing it") : rc;
+}
+
+int publishing_replace_any(struct publishing *at, struct error *err)
+{
+	int dirfd = at->request->dirfd;
+
+	if (renameat(dirfd, at->from, dirfd, at->request->name) == 0)
+		return 0;
+	if (errno == EISDIR || errno == ENOTEMPTY || errno == EEXIST)
+		return -EEXIST;
+	return error_errno(err, "rename");
+}
