@@ -1,1 +1,1 @@
-
+dist_doc_DATA = etc/stagetool.conf

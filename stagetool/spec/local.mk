@@ -1,6 +1,7 @@
 noinst_LTLIBRARIES += libspec.la
 libspec_la_SOURCES = \
-	stagetool/spec/conf.h \
+	stagetool/spec/conf.c stagetool/spec/conf.h \
+	stagetool/spec/conf_file.c stagetool/spec/conf_private.h \
 	stagetool/spec/handoff.h \
 	stagetool/spec/spec.c stagetool/spec/spec.h \
 	stagetool/spec/spec_check.c \
@@ -11,3 +12,5 @@ libspec_la_SOURCES = \
 	stagetool/spec/spec_paths.c \
 	stagetool/spec/spec_private.h \
 	stagetool/spec/symbols.c stagetool/spec/symbols.h
+libspec_la_CPPFLAGS = $(AM_CPPFLAGS) $(INIH_CFLAGS)
+libspec_la_LIBADD = $(INIH_LIBS)

@@ -54,7 +54,7 @@ struct spec {
  * itself. */
 int spec_check_local(const char *local, struct error *err);
 
-/* Whether name can be a tier's: letters, digits, '.', '_' and '-', at most 64, the first one a letter or a
+/* Whether name can be a tier's: letters, digits, '.', '_' and '-', at most 40, the first one a letter or a
  * digit. */
 bool spec_is_tier_name(const char *name);
 

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define TIER_NAME_MAX 64
+#define TIER_NAME_MAX 40
 
 void spec_list_free(struct spec_list *list)
 {

@@ -79,4 +79,11 @@ tests_unit_test_publish_SOURCES = tests/unit/test_publish.c
 tests_unit_test_publish_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_publish_LDADD = libcopy.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_conf
+TESTS += tests/unit/test_conf
+tests_unit_test_conf_SOURCES = tests/unit/test_conf.c
+tests_unit_test_conf_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
+	-DEXAMPLE='"$(abs_top_srcdir)/etc/stagetool.conf"'
+tests_unit_test_conf_LDADD = libspec.la libbase.la $(CMOCKA_LIBS)
+
 endif
