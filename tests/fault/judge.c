@@ -1,0 +1,233 @@
+#include "fault/judge.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#define TEMPORARY ".stagetool-tmp."
+
+static char *told;
+static size_t told_size;
+
+void judge_begin(char *text, size_t size)
+{
+	told = text;
+	told_size = size;
+	told[0] = '\0';
+}
+
+void judge_say(const char *format, ...)
+{
+	size_t used = strlen(told);
+	va_list args;
+
+	if (used)
+		used += (size_t)snprintf(told + used, told_size - used, "; ");
+	if (used >= told_size)
+		return;
+	va_start(args, format);
+	vsnprintf(told + used, told_size - used, format, args);
+	va_end(args);
+}
+
+static bool is_temporary(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strncmp(slash ? slash + 1 : path, TEMPORARY, strlen(TEMPORARY));
+}
+
+/* A name as the tool prints it. */
+static void escape(const char *path, char *text, size_t size)
+{
+	size_t used = 0;
+
+	for (; *path && used + 5 < size; path++)
+		used += (size_t)snprintf(text + used, size - used, *path == '\n' ? "\\n" : "%c", *path);
+	text[used] = '\0';
+}
+
+/* Whether the tool named path or a directory above it (then all below is meant). */
+static bool is_named(const char *said, const char *path)
+{
+	char text[600];
+	char *slash;
+
+	escape(path, text, sizeof(text));
+	if (strstr(said, text))
+		return true;
+	while ((slash = strrchr(text, '/'))) {
+		*slash = '\0';
+		for (const char *hit = strstr(said, text); hit; hit = strstr(hit + 1, text)) {
+			char next = hit[strlen(text)];
+
+			if (next != '/' && !isalnum((unsigned char)next))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* No half file: each final name has its whole new content or its whole old content. */
+static void judge_names(const struct world *world, const struct snapshot *now)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		const struct entry *entry = &now->entries[i];
+		const struct entry *want = snapshot_find(world->want, entry->path);
+		const struct entry *old = snapshot_find(world->old, entry->path);
+
+		if (is_temporary(entry->path) || (S_ISDIR(entry->st.st_mode) && (want || old)))
+			continue;
+		if (want && !snapshot_difference(now, entry, world->want, want, IGNORE_ATTRIBUTES))
+			continue;
+		if (old && !snapshot_difference(now, entry, world->old, old, IGNORE_ATTRIBUTES))
+			continue;
+		judge_say(want || old ? "neither old nor new under a final name: %s" :
+					"a name that nobody asked for: %s",
+			entry->path);
+	}
+	for (size_t i = 0; i < world->old->count; i++) {
+		const struct entry *old = &world->old->entries[i];
+
+		if (!is_temporary(old->path) && !snapshot_find(now, old->path))
+			judge_say("was at the destination and is gone: %s", old->path);
+	}
+}
+
+/* What is not as it should be is told to missing, if that returns; the number of them. */
+static size_t incomplete(const struct world *world, const struct snapshot *now, unsigned ignore,
+	void (*each)(const char *path, const char *what, const void *ctx), const void *ctx)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < world->want->count; i++) {
+		const struct entry *want = &world->want->entries[i];
+		const struct entry *is = snapshot_find(now, want->path);
+		const char *what = is ? snapshot_difference(now, is, world->want, want, ignore) : "missing";
+
+		if (what) {
+			count++;
+			each(want->path, what, ctx);
+		}
+	}
+	return count;
+}
+
+static void say_lie(const char *path, const char *what, const void *ctx)
+{
+	judge_say("%s, but \"%s\": %s", (const char *)ctx, path, what);
+}
+
+static void say_unnamed(const char *path, const char *what, const void *ctx)
+{
+	if (*path && !is_named(ctx, path))
+		judge_say("not named: \"%s\": %s", path, what);
+}
+
+static const char *left_over(const struct snapshot *now)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		if (is_temporary(now->entries[i].path))
+			return now->entries[i].path;
+	}
+	return NULL;
+}
+
+/* Where the filesystem says that it has no extended attributes there is nothing to miss. */
+static unsigned excused(const struct point *point)
+{
+	const struct call *call = calls_find(point->call);
+	bool reads = call && (strstr(call->name, "listxattr") || strstr(call->name, "getxattr"));
+
+	return reads && point->action == TRACE_FAIL && point->error == EOPNOTSUPP ? IGNORE_XATTRS : 0;
+}
+
+static void judge_status(const struct world *world, const struct snapshot *now,
+	const struct point *point, const struct trace_result *result, const char *said)
+{
+	unsigned ignore = world->ignore | excused(point);
+	int status = WEXITSTATUS(result->status);
+
+	switch (status) {
+	case 0:
+		incomplete(world, now, ignore, say_lie, "exit status 0");
+		if (left_over(now) && !strstr(said, TEMPORARY))
+			judge_say("exit status 0, but left over: %s", left_over(now));
+		break;
+	case 3:
+	case 5:
+		if (!result->hit_output)
+			incomplete(world, now, ignore, say_unnamed, said);
+		break;
+	case 1:
+	case 4:
+		if (!said[0] && !result->hit_output)
+			judge_say("exit status %d without a word", status);
+		break;
+	default:
+		judge_say("exit status %d", status);
+	}
+}
+
+static void judge_guard(const struct world *world)
+{
+	struct snapshot *now = snapshot_take(world->guarded);
+	char text[400];
+
+	if (snapshot_compare(world->guard, now, 0, text, sizeof(text)))
+		judge_say("the source changed: %s", text);
+	snapshot_free(now);
+}
+
+void judge_run(const struct scenario *scenario, const struct world *world, const struct point *point,
+	const struct trace_result *result, const char *said)
+{
+	struct snapshot *now = snapshot_take(world->target);
+	bool killed = point->action == TRACE_KILL || point->action == TRACE_KILL_AFTER;
+	int signal = WIFSIGNALED(result->status) ? WTERMSIG(result->status) : 0;
+
+	if (result->timed_out)
+		judge_say("hung");
+	else if (!signal)
+		judge_status(world, now, point, result, said);
+	else if (!(killed && signal == SIGKILL && result->hits) && signal != point->signal)
+		judge_say("died of signal %d", signal);
+	if (!scenario->private_target)
+		judge_names(world, now);
+	judge_guard(world);
+	if (scenario->extra)
+		scenario->extra(world, result);
+	snapshot_free(now);
+}
+
+static void judge_strangers(const struct world *world, const struct snapshot *now)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		const struct entry *entry = &now->entries[i];
+		const struct entry *old = snapshot_find(world->old, entry->path);
+		const char *what;
+
+		if (snapshot_find(world->want, entry->path))
+			continue;
+		what = old ? snapshot_difference(now, entry, world->old, old, IGNORE_DIR_TIMES) :
+			     "not expected";
+		if (what)
+			judge_say("after the repair: %s: %s", entry->path, what);
+	}
+}
+
+void judge_repair(const struct world *world, const struct trace_result *result, const char *said)
+{
+	struct snapshot *now = snapshot_take(world->target);
+
+	if (result->timed_out || result->status != 0)
+		judge_say("the repair ended with %x: %.200s", result->status, said);
+	incomplete(world, now, world->ignore, say_lie, "repaired");
+	judge_strangers(world, now);
+	judge_guard(world);
+	snapshot_free(now);
+}
