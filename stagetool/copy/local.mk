@@ -1,6 +1,7 @@
 noinst_LTLIBRARIES += libcopy.la
 libcopy_la_SOURCES = \
 	stagetool/copy/engine.h \
+	stagetool/copy/granularity.c stagetool/copy/granularity.h \
 	stagetool/copy/publish.c stagetool/copy/publish.h stagetool/copy/publish_internal.h \
 	stagetool/copy/range.c stagetool/copy/range.h stagetool/copy/range_backend.h \
 	stagetool/copy/range_cfr.c \
