@@ -85,6 +85,7 @@ tests_unit_test_conf_SOURCES = tests/unit/test_conf.c
 tests_unit_test_conf_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) \
 	-DEXAMPLE='"$(abs_top_srcdir)/etc/stagetool.conf"'
 tests_unit_test_conf_LDADD = libspec.la libbase.la $(CMOCKA_LIBS)
+
 check_PROGRAMS += tests/unit/test_granularity
 TESTS += tests/unit/test_granularity
 tests_unit_test_granularity_SOURCES = tests/unit/test_granularity.c
