@@ -90,7 +90,7 @@ static int registers_set(pid_t tid, registers *regs)
 
 int arch_skip(pid_t tid, long result)
 {
-	registers regs;
+	registers regs = { 0 };
 	int rc = registers_get(tid, &regs);
 
 	if (rc < 0)
@@ -102,7 +102,7 @@ int arch_skip(pid_t tid, long result)
 
 int arch_set_argument(pid_t tid, unsigned index, unsigned long value)
 {
-	registers regs;
+	registers regs = { 0 };
 	int rc = registers_get(tid, &regs);
 
 	if (rc < 0)
@@ -113,7 +113,7 @@ int arch_set_argument(pid_t tid, unsigned index, unsigned long value)
 
 int arch_set_result(pid_t tid, long result)
 {
-	registers regs;
+	registers regs = { 0 };
 	int rc = registers_get(tid, &regs);
 
 	if (rc < 0)
@@ -128,14 +128,15 @@ int arch_break(pid_t tid, unsigned long address, long *saved)
 	*saved = ptrace(PTRACE_PEEKTEXT, tid, address, 0);
 	if (errno)
 		return -errno;
-	if (ptrace(PTRACE_POKETEXT, tid, address, ((unsigned long)*saved & ~break_mask) | break_code) < 0)
+	if (ptrace(PTRACE_POKETEXT, tid, address,
+		    ((unsigned long)*saved & ~break_mask) | break_code) < 0)
 		return -errno;
 	return 0;
 }
 
 int arch_unbreak(pid_t tid, unsigned long address, long saved)
 {
-	registers regs;
+	registers regs = { 0 };
 	int rc = registers_get(tid, &regs);
 
 	if (rc < 0)

@@ -13,8 +13,8 @@
 struct call {
 	const char *name;
 	int number;
-	/* Letters and argument numbers: fN a descriptor, pN a path, aN a descriptor and a path relative to
-	 * it, lN the length of what is to be moved. */
+	/* Letters and argument numbers: fN a descriptor, pN a path, aN a descriptor and a path
+	 * relative to it, lN the length of what is to be moved. */
 	const char *arguments;
 	/* Errnos that make sense, separated by blanks; NULL: the call is not made to fail. */
 	const char *errnos;

@@ -23,8 +23,8 @@ struct worker {
 	char said[SAID];
 };
 
-static void worker_open(struct worker *worker, const struct crew *crew, const struct scenario *scenario,
-	unsigned number)
+static void worker_open(struct worker *worker, const struct crew *crew,
+	const struct scenario *scenario, unsigned number)
 {
 	struct world *world = &worker->world;
 
@@ -67,7 +67,8 @@ static void worker_trace(struct worker *worker, char **words, struct trace_plan 
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), rc;
 	ssize_t got;
 
-	if (null < 0 || ftruncate(worker->said_fd, 0) < 0 || lseek(worker->said_fd, 0, SEEK_SET) < 0)
+	if (null < 0 || ftruncate(worker->said_fd, 0) < 0 ||
+		lseek(worker->said_fd, 0, SEEK_SET) < 0)
 		err(99, "standard error");
 	plan->argv = words;
 	plan->drop = worker->world.user;
@@ -111,8 +112,9 @@ static void worker_do(struct worker *worker, const struct point *point, struct o
 	worker_trace(worker, worker->words, &plan, &result);
 	outcome->reached = result.hits > 0;
 	if (show)
-		printf("%s of %lu, %s\nwait status %x\n%s", outcome->reached ? "reached" : "not reached",
-			result.seen, result.hit_path, result.status, worker->said);
+		printf("%s of %lu, %s\nwait status %x\n%s",
+			outcome->reached ? "reached" : "not reached", result.seen, result.hit_path,
+			result.status, worker->said);
 	judge_run(worker->scenario, &worker->world, point, &result, worker->said);
 	worker_repair(worker);
 	if (show)
@@ -155,8 +157,9 @@ int crew_show(const struct crew *crew, const struct scenario *scenario, const st
 	return outcome.text[0] != '\0';
 }
 
-static void __attribute__((noreturn)) work(const struct crew *crew, const struct scenario *scenario,
-	const struct point_list *list, unsigned number, atomic_size_t *next, struct outcome *outcomes)
+static void __attribute__((noreturn))
+work(const struct crew *crew, const struct scenario *scenario, const struct point_list *list,
+	unsigned number, atomic_size_t *next, struct outcome *outcomes)
 {
 	static struct worker worker;
 	size_t i;

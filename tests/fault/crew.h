@@ -24,7 +24,8 @@ struct outcome {
 void crew_count(const struct crew *crew, const struct scenario *scenario, unsigned long *counts,
 	unsigned long *total);
 
-/* Runs all points; outcomes has one for each. A worker that died is an outcome of the point it was at. */
+/* Runs all points; outcomes has one for each. A worker that died is an outcome of the point it
+ * was at. */
 struct outcome *crew_run(const struct crew *crew, const struct scenario *scenario,
 	const struct point_list *list);
 void crew_free(struct outcome *outcomes, const struct point_list *list);

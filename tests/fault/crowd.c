@@ -1,6 +1,6 @@
 /*
- * A program for failcall's own tests: crowd DIR makes DIR/0 to DIR/3 from a thread each and then DIR/child
- * from a child, and prints the errno of each that failed.
+ * A program for failcall's own tests: crowd DIR makes DIR/0 to DIR/3 from a thread each and then
+ * DIR/child from a child, and prints the errno of each that failed.
  */
 #include <errno.h>
 #include <fcntl.h>

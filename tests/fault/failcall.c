@@ -19,18 +19,19 @@ static const char help[] =
 	"failcall --call NAME --at K (--errno ERRNO [--late] | --short N) [--every] -- COMMAND...\n"
 	"failcall --call NAME|any --at K (--kill [--after] [--alone] | --signal N) -- COMMAND...\n"
 	"\n"
-	"The K-th call NAME of the command, its threads and its children together, returns -ERRNO and is not\n"
-	"run (--late: is run, but its result is lost), or moves at most N bytes; with --every, all from the\n"
-	"K-th on. --kill: all processes of the command get SIGKILL before that call runs (--after: when it\n"
-	"has run; --alone: only the process that makes it). --signal: that process gets signal N before it.\n"
+	"The K-th call NAME of the command, its threads and its children together, returns -ERRNO\n"
+	"and is not run (--late: is run, but its result is lost), or moves at most N bytes; with\n"
+	"--every, all from the K-th on. --kill: all processes of the command get SIGKILL before\n"
+	"that call runs (--after: when it has run; --alone: only the process that makes it).\n"
+	"--signal: that process gets signal N before it.\n"
 	"  --below DIR     only calls on files below DIR count\n"
 	"  --entry         calls of the dynamic loader before the program's own do not count\n"
 	"  --no-sleep      nanosleep and clock_nanosleep return at once\n"
 	"  --user UID:GID  run the command as this user, without other groups\n"
 	"  --timeout MS    kill all after so many milliseconds\n"
 	"  --report FILE   write there whether the point was reached; default: standard error\n"
-	"The exit status is the command's (128 + the signal that ended it); 125: failcall's own error, 124: the\n"
-	"timeout.\n";
+	"The exit status is the command's (128 + the signal that ended it); 125: failcall's own\n"
+	"error, 124: the timeout.\n";
 
 static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *format, ...)
 {
@@ -218,8 +219,8 @@ static void report(const struct request *request, const struct trace_result *res
 		report_counts(result);
 	else if (result->hits)
 		fprintf(stderr, "failcall: reached: %s, %lu of %lu%s%s\n",
-			calls_name(result->hit_call, text, sizeof(text)), result->hits, result->seen,
-			result->hit_path[0] ? ", " : "", result->hit_path);
+			calls_name(result->hit_call, text, sizeof(text)), result->hits,
+			result->seen, result->hit_path[0] ? ", " : "", result->hit_path);
 	else
 		fprintf(stderr, "failcall: not reached: %lu such calls\n", result->seen);
 	if (fflush(stderr) || ferror(stderr))

@@ -38,7 +38,8 @@ int filter_install(int call, bool all, bool no_sleep)
 
 	program.length = 0;
 	program_add(&program, (struct sock_filter)LOAD(arch));
-	program_add(&program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arch_audit, 1, 0));
+	program_add(&program,
+		(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arch_audit, 1, 0));
 	program_add(&program, (struct sock_filter)RETURN(SECCOMP_RET_ALLOW));
 	program_add(&program, (struct sock_filter)LOAD(nr));
 	if (no_sleep) {
@@ -53,8 +54,8 @@ int filter_install(int call, bool all, bool no_sleep)
 		if (row && row->idle)
 			program_add_case(&program, number, SECCOMP_RET_ALLOW);
 	}
-	program_add(&program,
-		(struct sock_filter)RETURN(call == CALL_ANY ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW));
+	program_add(&program, (struct sock_filter)RETURN(
+				      call == CALL_ANY ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW));
 	whole.len = program.length;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &whole) == 0)
 		return 0;

@@ -47,7 +47,8 @@ static void escape(const char *path, char *text, size_t size)
 	size_t used = 0;
 
 	for (; *path && used + 5 < size; path++)
-		used += (size_t)snprintf(text + used, size - used, *path == '\n' ? "\\n" : "%c", *path);
+		used += (size_t)snprintf(
+			text + used, size - used, *path == '\n' ? "\\n" : "%c", *path);
 	text[used] = '\0';
 }
 
@@ -107,7 +108,8 @@ static size_t incomplete(const struct world *world, const struct snapshot *now, 
 	for (size_t i = 0; i < world->want->count; i++) {
 		const struct entry *want = &world->want->entries[i];
 		const struct entry *is = snapshot_find(now, want->path);
-		const char *what = is ? snapshot_difference(now, is, world->want, want, ignore) : "missing";
+		const char *what =
+			is ? snapshot_difference(now, is, world->want, want, ignore) : "missing";
 
 		if (what) {
 			count++;
@@ -143,7 +145,8 @@ static unsigned excused(const struct point *point)
 	const struct call *call = calls_find(point->call);
 	bool reads = call && (strstr(call->name, "listxattr") || strstr(call->name, "getxattr"));
 
-	return reads && point->action == TRACE_FAIL && point->error == EOPNOTSUPP ? IGNORE_XATTRS : 0;
+	return reads && point->action == TRACE_FAIL && point->error == EOPNOTSUPP ? IGNORE_XATTRS
+										  : 0;
 }
 
 static void judge_status(const struct world *world, const struct snapshot *now,
@@ -183,8 +186,8 @@ static void judge_guard(const struct world *world)
 	snapshot_free(now);
 }
 
-void judge_run(const struct scenario *scenario, const struct world *world, const struct point *point,
-	const struct trace_result *result, const char *said)
+void judge_run(const struct scenario *scenario, const struct world *world,
+	const struct point *point, const struct trace_result *result, const char *said)
 {
 	struct snapshot *now = snapshot_take(world->target);
 	bool killed = point->action == TRACE_KILL || point->action == TRACE_KILL_AFTER;

@@ -1,6 +1,7 @@
 /*
- * The three invariants: no lie in the exit status, no half file under a final name, nothing removed that is not
- * safe elsewhere. And: no hang, no crash, and the same command again repairs everything.
+ * The three invariants: no lie in the exit status, no half file under a final name, nothing
+ * removed that is not safe elsewhere. And: no hang, no crash, and the same command again repairs
+ * everything.
  */
 #ifndef FAULT_JUDGE_H
 #define FAULT_JUDGE_H
@@ -19,8 +20,8 @@ void judge_begin(char *text, size_t size);
 void judge_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* After a run that was interfered with. said: what the tool wrote to its standard error. */
-void judge_run(const struct scenario *scenario, const struct world *world, const struct point *point,
-	const struct trace_result *result, const char *said);
+void judge_run(const struct scenario *scenario, const struct world *world,
+	const struct point *point, const struct trace_result *result, const char *said);
 
 /* After the run that repairs. */
 void judge_repair(const struct world *world, const struct trace_result *result, const char *said);

@@ -33,8 +33,8 @@ static int redirect(const struct trace_plan *plan)
 	return 0;
 }
 
-/* In the child. The filter comes before the drop: with root's power it needs no no_new_privs, so the
- * command finds its rights as it would without us. */
+/* In the child. The filter comes before the drop: with root's power it needs no no_new_privs, so
+ * the command finds its rights as it would without us. */
 static void __attribute__((noreturn)) become(const struct trace_plan *plan, int gate)
 {
 	bool all = plan->action == TRACE_COUNT;
@@ -48,8 +48,9 @@ static void __attribute__((noreturn)) become(const struct trace_plan *plan, int 
 		dprintf(2, "failcall: the seccomp filter: errno %d\n", -rc);
 		_exit(126);
 	}
-	if (plan->drop && (setgroups(0, NULL) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
-				  setresuid(plan->uid, plan->uid, plan->uid) < 0)) {
+	if (plan->drop &&
+		(setgroups(0, NULL) < 0 || setresgid(plan->gid, plan->gid, plan->gid) < 0 ||
+			setresuid(plan->uid, plan->uid, plan->uid) < 0)) {
 		dprintf(2, "failcall: cannot become uid %u: errno %d\n", plan->uid, errno);
 		_exit(126);
 	}

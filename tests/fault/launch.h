@@ -8,8 +8,8 @@
 
 #include "fault/trace.h"
 
-/* Starts plan's command, seized; it stops at its exec. 0 or a negative errno. A command that can not be
- * started ends with status 127 (not found) or 126. */
+/* Starts plan's command, seized; it stops at its exec. 0 or a negative errno. A command that can
+ * not be started ends with status 127 (not found) or 126. */
 int launch_start(const struct trace_plan *plan, pid_t *pid);
 
 #endif

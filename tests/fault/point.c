@@ -9,7 +9,8 @@
 
 #include "fault/calls.h"
 
-/* A reply that is lost after the server has done the work, and what a client that asks again is told. */
+/* A reply that is lost after the server has done the work, and what a client that asks again is
+ * told. */
 static const struct {
 	const char *call, *errnos;
 } late[] = {
@@ -37,8 +38,8 @@ static const struct {
 };
 
 /* Calls that never get better: EINTR is not among these, nobody is interrupted for ever. */
-static const char *const lasting[] = { "ENOSPC", "EDQUOT", "EIO", "ESTALE", "ETIMEDOUT", "EAGAIN", "EMFILE",
-	"ENOMEM", "ENOSYS", "EOPNOTSUPP", "EACCES", "EPERM", "EROFS", "EINVAL", "EXDEV" };
+static const char *const lasting[] = { "ENOSPC", "EDQUOT", "EIO", "ESTALE", "ETIMEDOUT", "EAGAIN",
+	"EMFILE", "ENOMEM", "ENOSYS", "EOPNOTSUPP", "EACCES", "EPERM", "EROFS", "EINVAL", "EXDEV" };
 
 static const struct {
 	size_t length;
@@ -80,7 +81,9 @@ static void kinds_add_errnos(struct kinds *kinds, const struct call *call, const
 
 	snprintf(text, sizeof(text), "%s", errnos);
 	for (char *name; (name = strsep(&rest, " "));) {
-		struct point point = { .action = action, .call = call->number, .error = errnos_number(name) };
+		struct point point = {
+			.action = action, .call = call->number, .error = errnos_number(name)
+		};
 
 		if (!point.error)
 			continue;
@@ -99,13 +102,14 @@ static void kinds_of_call(struct kinds *kinds, const struct call *call, unsigned
 		if (!strcmp(late[i].call, call->name))
 			kinds_add_errnos(kinds, call, late[i].errnos, TRACE_LATE, count);
 	}
-	for (size_t i = 0; calls_length_argument(call) >= 0 && i < sizeof(shorter) / sizeof(shorter[0]);
-		i++) {
+	for (size_t i = 0;
+		calls_length_argument(call) >= 0 && i < sizeof(shorter) / sizeof(shorter[0]); i++) {
 		struct point point = { .action = TRACE_SHORT, .call = call->number,
 			.length = shorter[i].length, .every = shorter[i].every };
 
 		/* a write of nothing is not an answer that a kernel gives */
-		if (point.length || !strncmp(call->name, "read", 4) || !strncmp(call->name, "pread", 5))
+		if (point.length || !strncmp(call->name, "read", 4) ||
+			!strncmp(call->name, "pread", 5))
 			kinds_add(kinds, point, point.every ? 1 : count);
 	}
 }
@@ -202,16 +206,19 @@ const char *point_options(const struct point *point, char *buffer, size_t size)
 	case TRACE_FAIL:
 	case TRACE_LATE:
 		snprintf(rest, room, " --errno %s%s%s", errnos_name(point->error),
-			point->action == TRACE_LATE ? " --late" : "", point->every ? " --every" : "");
+			point->action == TRACE_LATE ? " --late" : "",
+			point->every ? " --every" : "");
 		break;
 	case TRACE_SHORT:
-		snprintf(rest, room, " --short %zu%s", point->length, point->every ? " --every" : "");
+		snprintf(rest, room, " --short %zu%s", point->length,
+			point->every ? " --every" : "");
 		break;
 	case TRACE_SIGNAL:
 		snprintf(rest, room, " --signal %d", point->signal);
 		break;
 	default:
-		snprintf(rest, room, " --kill%s%s", point->action == TRACE_KILL_AFTER ? " --after" : "",
+		snprintf(rest, room, " --kill%s%s",
+			point->action == TRACE_KILL_AFTER ? " --after" : "",
 			point->alone ? " --alone" : "");
 	}
 	return buffer;

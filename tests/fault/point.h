@@ -25,10 +25,12 @@ struct point_list {
 	size_t count;
 };
 
-/* The combinations for a run that makes counts[number] calls, at most limit of them (0: all): each kind (call,
- * errno, manner) keeps as many of its points as the others, spread evenly, the same ones each time. */
+/* The combinations for a run that makes counts[number] calls, at most limit of them (0: all):
+ * each kind (call, errno, manner) keeps as many of its points as the others, spread evenly, the
+ * same ones each time. */
 void point_list_make(struct point_list *list, const unsigned long *counts, size_t limit);
-/* The points to be killed at: total calls that are not idle. alone: the calling process only, too. */
+/* The points to be killed at: total calls that are not idle. alone: the calling process only,
+ * too. */
 void point_list_make_kills(struct point_list *list, unsigned long total, bool alone, size_t limit);
 void point_list_free(struct point_list *list);
 

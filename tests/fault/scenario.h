@@ -1,5 +1,6 @@
 /*
- * What the level "fault" runs again and again: a state of the world, a command, and what must hold after it.
+ * What the level "fault" runs again and again: a state of the world, a command, and what must
+ * hold after it.
  */
 #ifndef FAULT_SCENARIO_H
 #define FAULT_SCENARIO_H
@@ -16,14 +17,16 @@ struct scenario {
 	bool user; /* run as an ordinary user, not as root */
 	size_t large; /* bytes of the largest file; 0: small */
 	const char *verb; /* the scenario is left out where the tool has no such verb */
-	/* Makes everything below world->root; sets guarded, target and, where it is not guarded's tree, want. */
+	/* Makes everything below world->root; sets guarded, target and, where it is not
+	 * guarded's tree, want. */
 	void (*build)(struct world *world);
 	const char *const *words; /* the command, see world_words */
 	const char *const *again; /* what repairs it; NULL: the same command */
-	/* More to hold after the run and before the repair, beside the three invariants. NULL: nothing.
-	 * Violations are told with judge_say. */
+	/* More to hold after the run and before the repair, beside the three invariants. NULL:
+	 * nothing. Violations are told with judge_say. */
 	void (*extra)(const struct world *world, const struct trace_result *result);
-	/* Files are under their final names before the run has said that all is well: nobody looks. */
+	/* Files are under their final names before the run has said that all is well: nobody
+	 * looks. */
 	bool private_target;
 	bool alone; /* it has several processes: they are also killed one by one */
 };

@@ -1,10 +1,12 @@
 /* stagetool in and out by hand. */
 #include "fault/scenario.h"
 
-static const char *const words_in[] = { "in", "--threads=2", "--dir=%W/stage", "%W/from:data", NULL };
-static const char *const words_out[] = { "out", "--threads=2", "--dir=%W/stage", "data:%W/from", NULL };
-static const char *const words_out_new[] = { "out", "--threads=2", "--dir=%W/stage", "data:%W/to/results",
+static const char *const words_in[] = { "in", "--threads=2", "--dir=%W/stage", "%W/from:data",
 	NULL };
+static const char *const words_out[] = { "out", "--threads=2", "--dir=%W/stage", "data:%W/from",
+	NULL };
+static const char *const words_out_new[] = { "out", "--threads=2", "--dir=%W/stage",
+	"data:%W/to/results", NULL };
 
 static void build_in(struct world *world)
 {
@@ -51,10 +53,17 @@ static void build_out_new(struct world *world)
 const struct scenario scenarios_stage[] = {
 	{ .name = "in", .verb = "in", .build = build_in, .words = words_in },
 	{ .name = "in-user", .verb = "in", .user = true, .build = build_in, .words = words_in },
-	{ .name = "in-again", .verb = "in", .user = true, .build = build_in_again, .words = words_in },
+	{ .name = "in-again",
+		.verb = "in",
+		.user = true,
+		.build = build_in_again,
+		.words = words_in },
 	{ .name = "out", .verb = "out", .build = build_out, .words = words_out },
 	{ .name = "out-user", .verb = "out", .user = true, .build = build_out, .words = words_out },
-	{ .name = "out-new", .verb = "out", .user = true, .build = build_out_new,
+	{ .name = "out-new",
+		.verb = "out",
+		.user = true,
+		.build = build_out_new,
 		.words = words_out_new },
 	{ .name = NULL },
 };

@@ -51,7 +51,8 @@ static uint64_t hash_xattrs(const char *path)
 
 	if (length < 0 && errno != EOPNOTSUPP)
 		err(99, "%s", path);
-	for (const char *name = names; length > 0 && name < names + length; name += strlen(name) + 1) {
+	for (const char *name = names; length > 0 && name < names + length;
+		name += strlen(name) + 1) {
 		ssize_t got = lgetxattr(path, name, value, sizeof(value));
 
 		if (got < 0)
@@ -167,7 +168,8 @@ const char *snapshot_difference(const struct snapshot *a, const struct entry *en
 		return what;
 	if (entry_a->xattrs != entry_b->xattrs && !(ignore & IGNORE_XATTRS))
 		return "xattrs";
-	if (strcmp(a->entries[entry_a->first_link].path, b->entries[entry_b->first_link].path) != 0 &&
+	if (strcmp(a->entries[entry_a->first_link].path, b->entries[entry_b->first_link].path) !=
+			0 &&
 		!(ignore & IGNORE_LINKS))
 		return "hard links";
 	return NULL;

@@ -22,8 +22,8 @@ struct snapshot {
 	size_t count;
 };
 
-/* The tree at root; without entries where there is nothing. Aborts where it can not be read: a comparison
- * that saw less would call everything well. Caller frees. */
+/* The tree at root; without entries where there is nothing. Aborts where it can not be read: a
+ * comparison that saw less would call everything well. Caller frees. */
 struct snapshot *snapshot_take(const char *root);
 void snapshot_free(struct snapshot *snapshot);
 
@@ -39,7 +39,8 @@ enum snapshot_ignore {
 	IGNORE_ATTRIBUTES = 32, /* mode, owner, times, xattrs and links */
 };
 
-/* What differs between the entries a of one and b of the other, as a word ("content"); NULL: nothing. */
+/* What differs between the entries a of one and b of the other, as a word ("content"); NULL:
+ * nothing. */
 const char *snapshot_difference(const struct snapshot *a, const struct entry *entry_a,
 	const struct snapshot *b, const struct entry *entry_b, unsigned ignore);
 

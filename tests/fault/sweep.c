@@ -1,6 +1,6 @@
 /*
- * sweep: runs the tool with every system call failing, and dying at every one, and checks what must hold then.
- * `sweep --help` says how.
+ * sweep: runs the tool with every system call failing, and dying at every one, and checks what
+ * must hold then. `sweep --help` says how.
  */
 #include <err.h>
 #include <fnmatch.h>
@@ -21,9 +21,12 @@ static const char help[] =
 	"sweep --scenario NAME --point OPTIONS TOOL\n"
 	"sweep --list\n"
 	"\n"
-	"TAP on standard output. N combinations and N kill points of each scenario at most; 0: all there are\n"
-	"(FAULT_EXHAUSTIVE=1 in the environment means the same). --point runs one combination, given by\n"
-	"failcall's options (\"--call openat --at 3 --errno EIO\"), and shows all that there is to see.\n";
+	"TAP on standard output. N combinations and N kill points of each scenario at most; 0: "
+	"all\n"
+	"there are (FAULT_EXHAUSTIVE=1 in the environment means the same). --point runs one\n"
+	"combination, given by failcall's options (\"--call openat --at 3 --errno EIO\"), and "
+	"shows\n"
+	"all that there is to see.\n";
 
 struct settings {
 	struct crew crew;
@@ -35,7 +38,8 @@ struct totals {
 	size_t tests, failures, kills, missed, bad;
 };
 
-/* A filesystem of its own, seen by nobody else and gone with this process: fast, and safe from all. */
+/* A filesystem of its own, seen by nobody else and gone with this process: fast, and safe from
+ * all. */
 static void own_filesystem(char *root)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
@@ -65,14 +69,15 @@ static void print_group(const struct settings *settings, const struct scenario *
 		bad += outcomes[i].text[0] != '\0';
 		missed += !outcomes[i].reached;
 	}
-	printf("%sok %zu - %s: %s: %zu points\n", bad ? "not " : "", ++totals->tests, scenario->name, name,
-		end - first - missed);
+	printf("%sok %zu - %s: %s: %zu points\n", bad ? "not " : "", ++totals->tests,
+		scenario->name, name, end - first - missed);
 	for (size_t i = first, shown = 0; i < end && shown < 8; i++) {
 		if (!outcomes[i].text[0])
 			continue;
 		shown++;
-		printf("# %s\n#   tests/fault/sweep --scenario %s --point '%s' %s\n", outcomes[i].text,
-			scenario->name, point_options(&list->points[i], options, sizeof(options)),
+		printf("# %s\n#   tests/fault/sweep --scenario %s --point '%s' %s\n",
+			outcomes[i].text, scenario->name,
+			point_options(&list->points[i], options, sizeof(options)),
 			settings->crew.tool);
 	}
 	if (bad > 8)
@@ -124,7 +129,8 @@ static int run_all(const struct settings *settings)
 		if (tool_has(&settings->crew, scenario->verb))
 			run_scenario(settings, scenario, &totals);
 		else
-			printf("ok %zu - %s # SKIP the tool has no such verb\n", ++totals.tests, scenario->name);
+			printf("ok %zu - %s # SKIP the tool has no such verb\n", ++totals.tests,
+				scenario->name);
 	}
 	printf("1..%zu\n# %zu combinations (call, errno, point), %zu kill points", totals.tests,
 		totals.failures, totals.kills);
@@ -132,7 +138,8 @@ static int run_all(const struct settings *settings)
 		printf(", %zu violations\n", totals.bad);
 	else
 		printf(", all three invariants held\n");
-	printf("# %zu more points were not reached: threads share their calls differently each time\n",
+	printf("# %zu more points were not reached: threads share their calls differently each "
+	       "time\n",
 		totals.missed);
 	return totals.bad || !totals.tests;
 }

@@ -14,7 +14,8 @@ static void read_string(pid_t tid, uint64_t address, char *text, size_t size)
 
 	while (used + 1 < size) {
 		size_t room = 4096 - (address + used) % 4096;
-		struct iovec here = { text + used, room < size - used - 1 ? room : size - used - 1 };
+		struct iovec here = { text + used,
+			room < size - used - 1 ? room : size - used - 1 };
 		struct iovec there = { (void *)(uintptr_t)(address + used), here.iov_len };
 		ssize_t got = process_vm_readv(tid, &here, 1, &there, 1, 0);
 

@@ -11,9 +11,9 @@
 
 #include "fault/calls.h"
 
-/* Whether an argument of the call that tid is stopped at is below (or at) directory, an absolute path
- * without symlinks. directory NULL: always, as for a call without a row. path (may be NULL) gets the first
- * file that fits, "" if the call is about none. */
+/* Whether an argument of the call that tid is stopped at is below (or at) directory, an absolute
+ * path without symlinks. directory NULL: always, as for a call without a row. path (may be NULL)
+ * gets the first file that fits, "" if the call is about none. */
 bool touch_below(pid_t tid, const struct call *call, const uint64_t *arguments,
 	const char *directory, char *path, size_t size);
 

@@ -1,6 +1,6 @@
 /*
- * Runs a command and interferes with one of its system calls, whatever library makes it: ptrace, woken
- * by seccomp at the chosen call only. All threads and children count together.
+ * Runs a command and interferes with one of its system calls, whatever library makes it: ptrace,
+ * woken by seccomp at the chosen call only. All threads and children count together.
  */
 #ifndef FAULT_TRACE_H
 #define FAULT_TRACE_H
@@ -27,7 +27,8 @@ struct trace_plan {
 	bool drop; /* become uid and gid, no other groups, before the command starts */
 	uid_t uid;
 	gid_t gid;
-	int out, err; /* where its standard output and error go; -1: where ours go. Input: /dev/null then */
+	int out, err; /* where its standard output and error go; -1: where ours go. Input: /dev/null
+			 then */
 	bool from_entry; /* the dynamic loader's calls do not count */
 	bool no_sleep; /* sleeping takes no time */
 	unsigned timeout; /* milliseconds until all is killed; 0: none */
@@ -54,9 +55,9 @@ struct trace_result {
 	unsigned long below[CALLS_MAX]; /* and of these, those below plan->below */
 };
 
-/* Runs the command to the end of all its processes. 0 or a negative errno (in which case nothing is left
- * running). Not for a process with other children or with threads: it waits for any child, and uses
- * SIGALRM where there is a timeout. */
+/* Runs the command to the end of all its processes. 0 or a negative errno (in which case nothing
+ * is left running). Not for a process with other children or with threads: it waits for any
+ * child, and uses SIGALRM where there is a timeout. */
 int trace_run(const struct trace_plan *plan, struct trace_result *result);
 
 #endif

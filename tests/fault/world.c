@@ -47,7 +47,8 @@ static void write_at(int fd, size_t size, off_t offset, unsigned seed)
 	free(data);
 }
 
-void world_file(const struct world *world, const char *name, size_t size, unsigned seed, mode_t mode)
+void world_file(
+	const struct world *world, const char *name, size_t size, unsigned seed, mode_t mode)
 {
 	const char *path = world_path(world, name);
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -96,15 +97,16 @@ static void world_sparse(const struct world *world, const char *name, unsigned s
 static void world_attributes(const struct world *world, const char *name, unsigned seed)
 {
 	/* version 2: owner rw, uid 1000 r, group r, mask r, others none */
-	static const unsigned char acl[] = { 2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 232, 3, 0,
-		0, 4, 0, 4, 0, 255, 255, 255, 255, 16, 0, 4, 0, 255, 255, 255, 255, 32, 0, 0, 0, 255, 255,
-		255, 255 };
+	static const unsigned char acl[] = { 2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0,
+		232, 3, 0, 0, 4, 0, 4, 0, 255, 255, 255, 255, 16, 0, 4, 0, 255, 255, 255, 255, 32,
+		0, 0, 0, 255, 255, 255, 255 };
 	const char *path = world_path(world, name);
 
 	world_file(world, name, 700, seed, 0640);
 	if (setxattr(path, "user.origin", "beamline 7", 10, 0) < 0 && errno != EOPNOTSUPP)
 		err(99, "%s: user.origin", path);
-	if (setxattr(path, "system.posix_acl_access", acl, sizeof(acl), 0) < 0 && errno != EOPNOTSUPP)
+	if (setxattr(path, "system.posix_acl_access", acl, sizeof(acl), 0) < 0 &&
+		errno != EOPNOTSUPP)
 		err(99, "%s: ACL", path);
 	world_finish(world, name, seed);
 }
@@ -115,7 +117,8 @@ static void world_link(const struct world *world, const char *from, const char *
 		err(99, "%s", to);
 }
 
-static void world_symlink(const struct world *world, const char *target, const char *name, unsigned seed)
+static void world_symlink(
+	const struct world *world, const char *target, const char *name, unsigned seed)
 {
 	if (symlink(target, world_path(world, name)) < 0)
 		err(99, "%s", name);

@@ -1,5 +1,6 @@
 /*
- * The small trees that the level "fault" works on: one entry of each kind that can go wrong differently.
+ * The small trees that the level "fault" works on: one entry of each kind that can go wrong
+ * differently.
  */
 #ifndef FAULT_WORLD_H
 #define FAULT_WORLD_H
@@ -29,14 +30,16 @@ struct world {
 /* The path of name below the world, in one of a few static buffers. */
 const char *world_path(const struct world *world, const char *name);
 
-/* Writes size bytes that depend on seed, with a mode and a time that does too. Parents must be there. */
-void world_file(const struct world *world, const char *name, size_t size, unsigned seed, mode_t mode);
+/* Writes size bytes that depend on seed, with a mode and a time that does too. Parents must be
+ * there. */
+void world_file(
+	const struct world *world, const char *name, size_t size, unsigned seed, mode_t mode);
 void world_directory(const struct world *world, const char *name, mode_t mode);
 /* Sets the time of anything (a directory after what is in it) and its owner to the tool's. */
 void world_finish(const struct world *world, const char *name, unsigned seed);
 
-/* Plain, empty, large and sparse files, a name with a newline, hard links across directories, symlinks, a FIFO,
- * an extended attribute and an ACL, directories one of which is read-only. */
+/* Plain, empty, large and sparse files, a name with a newline, hard links across directories,
+ * symlinks, a FIFO, an extended attribute and an ACL, directories one of which is read-only. */
 void world_tree(const struct world *world, const char *name);
 /* An older state of that tree: some of it as it is now, some different, some missing. */
 void world_older_tree(const struct world *world, const char *name);
