@@ -18,7 +18,7 @@
 struct worker {
 	const struct scenario *scenario;
 	struct world world;
-	char **words, **again;
+	char **words, **again, **environment;
 	int said_fd;
 	char said[SAID];
 };
@@ -38,6 +38,8 @@ static void worker_open(struct worker *worker, const struct crew *crew,
 		err(99, "%s", world->root);
 	worker->words = world_words(world, scenario->words);
 	worker->again = scenario->again ? world_words(world, scenario->again) : worker->words;
+	if (scenario->environment)
+		worker->environment = world_words(world, scenario->environment);
 	worker->said_fd = memfd_create("said", MFD_CLOEXEC);
 	if (worker->said_fd < 0)
 		err(99, "memfd_create");
@@ -49,6 +51,8 @@ static void worker_close(struct worker *worker)
 	if (worker->again != worker->words)
 		world_words_free(worker->again);
 	world_words_free(worker->words);
+	if (worker->environment)
+		world_words_free(worker->environment);
 	close(worker->said_fd);
 }
 
@@ -71,6 +75,8 @@ static void worker_trace(struct worker *worker, char **words, struct trace_plan 
 		lseek(worker->said_fd, 0, SEEK_SET) < 0)
 		err(99, "standard error");
 	plan->argv = words;
+	plan->envp = worker->environment;
+	plan->lacks = worker->scenario->lacks;
 	plan->drop = worker->world.user;
 	plan->uid = plan->gid = WORLD_UID;
 	plan->out = null;

@@ -31,10 +31,30 @@ static void program_add_case(struct program *program, int call, unsigned answer)
 	program_add(program, (struct sock_filter)RETURN(answer));
 }
 
-int filter_install(int call, bool all, bool no_sleep)
+/* The calls that are not what the plan's action is about. */
+static void program_add_others(struct program *program, const struct trace_plan *plan)
+{
+	for (const struct trace_lack *lack = plan->lacks; lack && lack->call != -1; lack++)
+		program_add_case(program, lack->call, SECCOMP_RET_ERRNO | (unsigned)lack->error);
+	if (plan->no_sleep) {
+		program_add_case(program, SYS_nanosleep, SECCOMP_RET_ERRNO);
+		program_add_case(program, SYS_clock_nanosleep, SECCOMP_RET_ERRNO);
+	}
+	if (plan->call != CALL_ANY || plan->action == TRACE_COUNT)
+		return;
+	for (int number = 0; number < CALLS_MAX; number++) {
+		const struct call *row = calls_find(number);
+
+		if (row && row->idle)
+			program_add_case(program, number, SECCOMP_RET_ALLOW);
+	}
+}
+
+int filter_install(const struct trace_plan *plan)
 {
 	static struct program program;
 	struct sock_fprog whole = { 0, program.code };
+	unsigned others = plan->call == CALL_ANY ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW;
 
 	program.length = 0;
 	program_add(&program, (struct sock_filter)LOAD(arch));
@@ -42,20 +62,10 @@ int filter_install(int call, bool all, bool no_sleep)
 		(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arch_audit, 1, 0));
 	program_add(&program, (struct sock_filter)RETURN(SECCOMP_RET_ALLOW));
 	program_add(&program, (struct sock_filter)LOAD(nr));
-	if (no_sleep) {
-		program_add_case(&program, SYS_nanosleep, SECCOMP_RET_ERRNO);
-		program_add_case(&program, SYS_clock_nanosleep, SECCOMP_RET_ERRNO);
-	}
-	if (call != CALL_ANY)
-		program_add_case(&program, call, SECCOMP_RET_TRACE);
-	for (int number = 0; call == CALL_ANY && !all && number < CALLS_MAX; number++) {
-		const struct call *row = calls_find(number);
-
-		if (row && row->idle)
-			program_add_case(&program, number, SECCOMP_RET_ALLOW);
-	}
-	program_add(&program, (struct sock_filter)RETURN(
-				      call == CALL_ANY ? SECCOMP_RET_TRACE : SECCOMP_RET_ALLOW));
+	program_add_others(&program, plan);
+	if (plan->call != CALL_ANY)
+		program_add_case(&program, plan->call, SECCOMP_RET_TRACE);
+	program_add(&program, (struct sock_filter)RETURN(others));
 	whole.len = program.length;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &whole) == 0)
 		return 0;

@@ -7,9 +7,11 @@
 
 #include <stdbool.h>
 
-/* For this process and all that it starts: stops for a tracer at call (CALL_ANY: at all but the
- * idle ones; all: at every one, the idle ones too). no_sleep: nanosleep and clock_nanosleep
- * return at once. 0 or a negative errno. Without CAP_SYS_ADMIN it takes no_new_privs. */
-int filter_install(int call, bool all, bool no_sleep);
+#include "fault/trace.h"
+
+/* For this process and all that it starts: stops for a tracer at plan's call (any: at all but the
+ * idle ones; to count: at every one), fails what plan lacks, and lets sleeping take no time where
+ * it says so. 0 or a negative errno. Without CAP_SYS_ADMIN it takes no_new_privs. */
+int filter_install(const struct trace_plan *plan);
 
 #endif

@@ -37,13 +37,12 @@ static int redirect(const struct trace_plan *plan)
  * the command finds its rights as it would without us. */
 static void __attribute__((noreturn)) become(const struct trace_plan *plan, int gate)
 {
-	bool all = plan->action == TRACE_COUNT;
 	char byte;
 	int rc;
 
 	if (read(gate, &byte, 1) != 1 || redirect(plan) < 0)
 		_exit(126);
-	rc = filter_install(plan->call, all, plan->no_sleep);
+	rc = filter_install(plan);
 	if (rc < 0) {
 		dprintf(2, "failcall: the seccomp filter: errno %d\n", -rc);
 		_exit(126);

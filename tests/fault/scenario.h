@@ -21,6 +21,8 @@ struct scenario {
 	 * guarded's tree, want. */
 	void (*build)(struct world *world);
 	const char *const *words; /* the command, see world_words */
+	const struct trace_lack *lacks; /* what the system does not have; NULL: it has all */
+	const char *const *environment; /* names and values, "%W" is the root; NULL: ours */
 	const char *const *again; /* what repairs it; NULL: the same command */
 	/* More to hold after the run and before the repair, beside the three invariants. NULL:
 	 * nothing. Violations are told with judge_say. */

@@ -1,5 +1,8 @@
 #include "fault/scenario.h"
 
+#include <errno.h>
+#include <sys/syscall.h>
+
 static void build_copy(struct world *world)
 {
 	world_tree(world, "from");
@@ -24,13 +27,19 @@ static void build_copy_file(struct world *world)
 	world->ignore = IGNORE_DIR_TIMES;
 }
 
-static const char *const words_copy[] = { "copy", "--threads=2", "%W/from", "%W/to/tree", NULL };
-static const char *const words_copy_durable[] = { "copy", "--threads=2", "--durable", "--verify",
-	"%W/from", "%W/to/tree", NULL };
-static const char *const words_copy_readwrite[] = { "copy", "--threads=2", "--engine=readwrite",
-	"%W/from", "%W/to/tree", NULL };
-static const char *const words_copy_file[] = { "copy", "--threads=2", "%W/from/file", "%W/to/file",
+static const char *const words_copy[] = { "%T", "copy", "--threads=2", "%W/from", "%W/to/tree",
 	NULL };
+static const char *const words_copy_durable[] = { "%T", "copy", "--threads=2", "--durable",
+	"--verify", "%W/from", "%W/to/tree", NULL };
+static const char *const words_copy_readwrite[] = { "%T", "copy", "--threads=2",
+	"--engine=readwrite", "%W/from", "%W/to/tree", NULL };
+static const char *const words_copy_file[] = { "%T", "copy", "--threads=2", "%W/from/file",
+	"%W/to/file", NULL };
+
+/* As an NFS server has it, or a kernel of some years ago. */
+static const struct trace_lack lacks_newer[] = { { SYS_openat2, ENOSYS }, { SYS_statx, ENOSYS },
+	{ SYS_renameat2, EINVAL }, { SYS_copy_file_range, EXDEV }, { SYS_fallocate, EOPNOTSUPP },
+	{ -1, 0 } };
 
 const struct scenario scenarios_copy[] = {
 	{ .name = "copy", .verb = "copy", .build = build_copy, .words = words_copy },
@@ -50,5 +59,7 @@ const struct scenario scenarios_copy[] = {
 		.build = build_copy_over,
 		.words = words_copy_durable },
 	{ .name = "copy-file", .verb = "copy", .build = build_copy_file, .words = words_copy_file },
+	{ .name = "copy-old-system", .verb = "copy", .build = build_copy_over,
+		.words = words_copy, .lacks = lacks_newer },
 	{ .name = NULL },
 };

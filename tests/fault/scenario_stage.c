@@ -1,11 +1,10 @@
-/* stagetool in and out by hand. */
 #include "fault/scenario.h"
 
-static const char *const words_in[] = { "in", "--threads=2", "--dir=%W/stage", "%W/from:data",
+static const char *const words_in[] = { "%T", "in", "--threads=2", "--dir=%W/stage", "%W/from:data",
 	NULL };
-static const char *const words_out[] = { "out", "--threads=2", "--dir=%W/stage", "data:%W/from",
-	NULL };
-static const char *const words_out_new[] = { "out", "--threads=2", "--dir=%W/stage",
+static const char *const words_out[] = { "%T", "out", "--threads=2", "--dir=%W/stage",
+	"data:%W/from", NULL };
+static const char *const words_out_new[] = { "%T", "out", "--threads=2", "--dir=%W/stage",
 	"data:%W/to/results", NULL };
 
 static void build_in(struct world *world)

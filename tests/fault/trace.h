@@ -21,6 +21,11 @@ enum trace_action {
 	TRACE_KILL_AFTER, /* SIGKILL when the call has run */
 };
 
+/* A call that the system does not have: it returns -error whatever else is done. */
+struct trace_lack {
+	int call, error;
+};
+
 struct trace_plan {
 	char *const *argv; /* found along PATH */
 	char *const *envp; /* NULL: this process's */
@@ -30,6 +35,7 @@ struct trace_plan {
 	int out, err; /* where its standard output and error go; -1: where ours go. Input: /dev/null
 			 then */
 	bool from_entry; /* the dynamic loader's calls do not count */
+	const struct trace_lack *lacks; /* ended by call -1; NULL: none. Not counted */
 	bool no_sleep; /* sleeping takes no time */
 	unsigned timeout; /* milliseconds until all is killed; 0: none */
 	enum trace_action action;

@@ -203,7 +203,7 @@ void world_remember(struct world *world)
 		world->want = snapshot_take(world->guarded);
 }
 
-/* text with each "%W" replaced by the root. Caller frees. */
+/* text with "%W" and "%T" replaced. Caller frees. */
 static char *expand(const struct world *world, const char *text)
 {
 	char *result = NULL;
@@ -212,9 +212,15 @@ static char *expand(const struct world *world, const char *text)
 
 	if (!file)
 		err(99, "memory");
-	for (const char *mark; (mark = strstr(text, "%W")); text = mark + 2)
-		fprintf(file, "%.*s%s", (int)(mark - text), text, world->root);
-	fputs(text, file);
+	for (; *text; text++) {
+		if (!strncmp(text, "%W", 2))
+			fputs(world->root, file);
+		else if (!strncmp(text, "%T", 2))
+			fputs(world->tool, file);
+		else
+			fputc(*text, file);
+		text += !strncmp(text, "%W", 2) || !strncmp(text, "%T", 2);
+	}
 	if (fclose(file) == EOF)
 		err(99, "memory");
 	return result;
@@ -223,17 +229,16 @@ static char *expand(const struct world *world, const char *text)
 char **world_words(const struct world *world, const char *const *words)
 {
 	size_t count = 0;
-	char **argv;
+	char **copy;
 
 	while (words[count])
 		count++;
-	argv = calloc(count + 2, sizeof(*argv));
-	if (!argv)
+	copy = calloc(count + 1, sizeof(*copy));
+	if (!copy)
 		err(99, "memory");
-	argv[0] = expand(world, world->tool);
 	for (size_t i = 0; i < count; i++)
-		argv[i + 1] = expand(world, words[i]);
-	return argv;
+		copy[i] = expand(world, words[i]);
+	return copy;
 }
 
 void world_words_free(char **words)

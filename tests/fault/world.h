@@ -49,10 +49,11 @@ void world_rename(const struct world *world, const char *from, const char *to);
 /* Sets guarded and target, by their names below the root. */
 void world_places(struct world *world, const char *guarded, const char *target);
 
-/* Runs the tool without a fault; aborts unless it ends with status 0. words: "%W" is the root. */
+/* Runs a command (as in world_words) without a fault; aborts unless it ends with status 0. */
 void world_run(const struct world *world, const char *const *words);
 
-/* argv for words, "%W" replaced, the tool first. Caller frees with world_words_free. */
+/* A copy of words, in which "%W" is the root and "%T" the tool. Caller frees with
+ * world_words_free. */
 char **world_words(const struct world *world, const char *const *words);
 void world_words_free(char **words);
 
