@@ -3,8 +3,9 @@ libtree_la_SOURCES = \
 	stagetool/tree/filter.h \
 	stagetool/tree/glob.h \
 	stagetool/tree/handle.c stagetool/tree/handle.h \
-	stagetool/tree/meta.h \
+	stagetool/tree/meta.c stagetool/tree/meta.h stagetool/tree/meta_internal.h \
 	stagetool/tree/remove.c stagetool/tree/remove.h \
 	stagetool/tree/walk.c stagetool/tree/walk.h \
 	stagetool/tree/walk_block.c stagetool/tree/walk_block.h \
-	stagetool/tree/walk_dir.c stagetool/tree/walk_dir.h
+	stagetool/tree/walk_dir.c stagetool/tree/walk_dir.h \
+	stagetool/tree/xattr.c

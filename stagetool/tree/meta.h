@@ -84,7 +84,8 @@ int meta_apply(struct meta *meta, const struct meta_source *source, int fd, cons
 	const struct meta_place *place, unsigned *dropped, struct error *err);
 /* The same for name in dirfd, a symlink or FIFO. */
 int meta_apply_at(struct meta *meta, const struct meta_source *source, int dirfd, const char *name,
-	const struct stat *made, const struct meta_place *place, unsigned *dropped, struct error *err);
+	const struct stat *made, const struct meta_place *place, unsigned *dropped,
+	struct error *err);
 
 #define META_DROPPED_SETUID 1u
 #define META_DROPPED_SETGID 2u

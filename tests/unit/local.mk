@@ -92,4 +92,10 @@ tests_unit_test_granularity_SOURCES = tests/unit/test_granularity.c
 tests_unit_test_granularity_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_granularity_LDADD = libcopy.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_meta
+TESTS += tests/unit/test_meta
+tests_unit_test_meta_SOURCES = tests/unit/test_meta.c
+tests_unit_test_meta_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_meta_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
+
 endif
