@@ -159,10 +159,10 @@ static void apply_owner(struct meta_work *work)
 
 	if (uid == work->uid && gid == work->gid)
 		return;
-	if (work->to.fd >= 0)
-		rc = fchown(work->to.fd, set_uid, set_gid);
-	else
+	if (work->to.name)
 		rc = fchownat(work->to.dirfd, work->to.name, set_uid, set_gid, AT_SYMLINK_NOFOLLOW);
+	else
+		rc = fchown(work->to.fd, set_uid, set_gid);
 	if (rc < 0) {
 		meta_failed(work, -errno, uid == work->uid ? "group" : "owner");
 		return;
@@ -190,10 +190,10 @@ static void set_mode(struct meta_work *work, mode_t mode)
 
 	if (work->mode_known && (work->mode & MODE_BITS) == mode)
 		return;
-	if (work->to.fd >= 0)
-		rc = fchmod(work->to.fd, mode);
-	else
+	if (work->to.name)
 		rc = chmod_at(work->to.dirfd, work->to.name, mode);
+	else
+		rc = fchmod(work->to.fd, mode);
 	if (rc < 0) {
 		meta_failed(work, -errno, "mode");
 		return;
@@ -252,8 +252,8 @@ static void check_odd_times(struct meta_work *work, const struct stat *want)
 {
 	const struct meta_entry *to = &work->to;
 	struct stat st;
-	int rc = to->fd >= 0 ? fstat(to->fd, &st) :
-		fstatat(to->dirfd, to->name, &st, AT_SYMLINK_NOFOLLOW);
+	int rc = to->name ? fstatat(to->dirfd, to->name, &st, AT_SYMLINK_NOFOLLOW) :
+		fstat(to->fd, &st);
 
 	if (rc < 0)
 		meta_failed(work, -errno, "times");
@@ -267,10 +267,10 @@ static void apply_times(struct meta_work *work)
 	const struct timespec times[2] = { st->st_atim, st->st_mtim };
 	int rc;
 
-	if (work->to.fd >= 0)
-		rc = futimens(work->to.fd, times);
-	else
+	if (work->to.name)
 		rc = utimensat(work->to.dirfd, work->to.name, times, AT_SYMLINK_NOFOLLOW);
+	else
+		rc = futimens(work->to.fd, times);
 	if (rc < 0)
 		meta_failed(work, -errno, "times");
 	else if (!is_ordinary_time(&st->st_mtim))

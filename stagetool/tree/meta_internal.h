@@ -26,7 +26,7 @@ struct meta {
 #define META_ACCESS_ACL "system.posix_acl_access"
 #define META_DEFAULT_ACL "system.posix_acl_default"
 
-/* An entry: open (fd), or a name in a directory (fd -1). */
+/* An entry: open (fd; name NULL), or a name in a directory. */
 struct meta_entry {
 	int fd, dirfd;
 	const char *name;

@@ -91,7 +91,7 @@ static ssize_t xattr_do(struct xattr_call call)
 	pthread_t thread;
 	int code;
 
-	if (call.entry->fd >= 0) {
+	if (!call.entry->name) {
 		call_open(&call);
 		return call.answer;
 	}

@@ -74,7 +74,7 @@ int futimens(int fd, const struct timespec times[2])
 }
 
 static struct {
-	char path[64];
+	char path[256];
 	int fd;
 } dir;
 
@@ -83,7 +83,8 @@ static int setup(void **state)
 	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
 	umask(0);
-	strcpy(dir.path, "/tmp/test_meta.XXXXXX");
+	snprintf(dir.path, sizeof(dir.path), "%s/test_meta.XXXXXX",
+		getenv("TEST_DIR") ? getenv("TEST_DIR") : "/tmp");
 	assert_non_null(mkdtemp(dir.path));
 	assert_int_equal(chmod(dir.path, 0777), 0);
 	dir.fd = open(dir.path, O_RDONLY | O_DIRECTORY);
@@ -158,7 +159,7 @@ static const unsigned char acl[] = { 2, 0, 0, 0,
 
 static void set_attribute(const char *name, const char *attribute, const void *value, size_t size)
 {
-	char path[256];
+	char path[300];
 
 	snprintf(path, sizeof(path), "%s/%s", dir.path, name);
 	must(lsetxattr(path, attribute, value, size, 0) == 0);
@@ -166,7 +167,7 @@ static void set_attribute(const char *name, const char *attribute, const void *v
 
 static ssize_t get_attribute(const char *name, const char *attribute, void *value, size_t size)
 {
-	char path[256];
+	char path[300];
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/%s", dir.path, name);
@@ -272,6 +273,32 @@ static void test_times_are_exact(void **state)
 		unlinkat(dir.fd, "s", 0);
 		unlinkat(dir.fd, "d", 0);
 	}
+}
+
+/* M15: one that the filesystem can not hold is told. TEST_CLAMPS: it has only 32 bits. */
+static void test_clamped_time_is_told(void **state)
+{
+	struct copied copied = { .err = ERROR_INIT };
+	struct meta *meta = NULL;
+	struct meta_source source;
+	struct meta_place place;
+	struct stat st;
+	int fd;
+
+	(void)state;
+	make_file("d", 0644);
+	fd = openat(dir.fd, "d", O_RDWR);
+	assert_int_equal(fstat(fd, &st), 0);
+	st.st_mtim.tv_sec = 4102444800;
+	assert_int_equal(meta_new(&as_is, &meta, NULL), 0);
+	assert_int_equal(meta_place_of(meta, dir.fd, NULL, &place, NULL), 0);
+	meta_read(meta, fd, &st, &source);
+	copied.rc = meta_apply(meta, &source, fd, NULL, &place, &copied.dropped, &copied.err);
+	assert_int_equal(copied.rc, getenv("TEST_CLAMPS") ? -ERANGE : 0);
+	assert_true(copied.rc == 0 || strstr(copied.err.text, "times"));
+	meta_source_free(&source);
+	meta_free(meta);
+	close(fd);
 }
 
 static void test_plain_file_costs_one_call(void **state)
@@ -776,6 +803,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_times_are_exact),
+		TEST(test_clamped_time_is_told),
 		TEST(test_plain_file_costs_one_call),
 		TEST(test_created_no_more_open_than_in_the_end),
 		TEST(test_umask_is_made_up_for),
@@ -799,5 +827,8 @@ int main(void)
 		TEST(test_dropped_text),
 	};
 
+	/* Nothing but seconds of 32 bits is kept there. */
+	if (getenv("TEST_CLAMPS"))
+		cmocka_set_test_filter("test_clamped_time_is_told");
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

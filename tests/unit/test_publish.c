@@ -46,7 +46,7 @@ int linkat(int olddir, const char *oldname, int newdir, const char *newname, int
 }
 
 static struct {
-	char path[64];
+	char path[256];
 	int fd;
 	dev_t dev;
 	struct publish *publish;
@@ -58,7 +58,8 @@ static int setup(void **state)
 
 	(void)state;
 	memset(&kernel, 0, sizeof(kernel));
-	strcpy(dir.path, "/tmp/test_publish.XXXXXX");
+	snprintf(dir.path, sizeof(dir.path), "%s/test_publish.XXXXXX",
+		getenv("TEST_DIR") ? getenv("TEST_DIR") : "/tmp");
 	assert_non_null(mkdtemp(dir.path));
 	dir.fd = open(dir.path, O_RDONLY | O_DIRECTORY);
 	assert_int_equal(fstat(dir.fd, &st), 0);
