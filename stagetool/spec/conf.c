@@ -44,11 +44,6 @@ struct loading {
 	unsigned lines[N_KEYS]; /* where each key was given (the tier's ones: in this section) */
 };
 
-static int no_memory(struct error *err)
-{
-	return error_sys(err, -ENOMEM, "reading the configuration");
-}
-
 void conf_free(struct conf *conf)
 {
 	if (!conf)
@@ -82,7 +77,7 @@ static int set_path(const struct loading *loading, const char *value, char **pat
 		return rc;
 	clean = path_clean(expanded);
 	if (!clean)
-		return no_memory(err);
+		return spec_no_memory(err);
 	if (*clean != '/' || !clean[1] || path_has_dotdot(clean))
 		return error_set(err, -EINVAL, "expected an absolute path below / and without \"..\"");
 	*path = take_ptr(clean);
@@ -95,13 +90,13 @@ static int add_source(struct conf *conf, const char *path, struct error *err)
 
 	if (*path != '/' || path_has_dotdot(path))
 		return error_set(err, -EINVAL, "\"%s\": expected absolute paths without \"..\"", path);
-	sources = realloc(conf->sources, (conf->n_sources + 1) * sizeof(*sources));
+	sources = spec_grow(conf->sources, conf->n_sources, sizeof(*sources), err);
 	if (!sources)
-		return no_memory(err);
+		return -ENOMEM;
 	conf->sources = sources;
 	sources[conf->n_sources] = path_clean(path);
 	if (!sources[conf->n_sources])
-		return no_memory(err);
+		return spec_no_memory(err);
 	conf->n_sources++;
 	return 0;
 }
@@ -113,7 +108,7 @@ static int set_sources(struct conf *conf, const char *value, struct error *err)
 	int rc = 0;
 
 	if (!copy)
-		return no_memory(err);
+		return spec_no_memory(err);
 	for (char *path = strtok_r(copy, " \t", &rest); path && !rc; path = strtok_r(NULL, " \t", &rest))
 		rc = add_source(conf, path, err);
 	return rc;
@@ -123,8 +118,7 @@ static int set_tier_name(struct conf *conf, const char *value, struct error *err
 {
 	if (!spec_is_tier_name(value))
 		return error_set(err, -EINVAL, "expected the NAME of a [tier NAME] section");
-	conf->default_tier = strdup(value);
-	return conf->default_tier ? 0 : no_memory(err);
+	return spec_set_text(&conf->default_tier, value, err);
 }
 
 static int set_keep_failed(struct conf *conf, const char *value, struct error *err)
@@ -232,7 +226,7 @@ static int on_value(void *ctx, const struct conf_place *place, const char *name,
 	loading->lines[key] = place->line;
 	rc = set_value(loading, key, value, &reason);
 	if (rc == -ENOMEM)
-		return no_memory(err);
+		return spec_no_memory(err);
 	return rc ? conf_fail(place, err, "%s = %s: %s", name, value, reason.text) : 0;
 }
 
@@ -268,15 +262,14 @@ static int begin_tier(struct loading *loading, const struct conf_place *place, c
 		if (!strcmp(name, conf->tiers[i].name))
 			return conf_fail(place, err, "[tier %s] is given twice", name);
 	}
-	tiers = realloc(conf->tiers, (conf->n_tiers + 1) * sizeof(*tiers));
+	tiers = spec_grow(conf->tiers, conf->n_tiers, sizeof(*tiers), err);
 	if (!tiers)
-		return no_memory(err);
+		return -ENOMEM;
 	conf->tiers = tiers;
 	loading->tier = &tiers[conf->n_tiers];
 	*loading->tier = (struct conf_tier){ .min_free_percent = DEFAULT_MIN_FREE_PERCENT };
 	conf->n_tiers++;
-	loading->tier->name = strdup(name);
-	return loading->tier->name ? 0 : no_memory(err);
+	return spec_set_text(&loading->tier->name, name, err);
 }
 
 static int on_section(void *ctx, const struct conf_place *place, const char *name, struct error *err)
@@ -316,11 +309,11 @@ static int conf_complete(const struct loading *loading, const char *path, struct
 		return error_set(err, -EINVAL, "%s: no tier: expected a section [tier NAME] with path = DIRECTORY",
 			path);
 	if (!conf->state_dir)
-		conf->state_dir = strdup(DEFAULT_STATE_DIR);
-	if (!conf->default_tier)
-		conf->default_tier = strdup(conf->tiers[0].name);
-	if (!conf->state_dir || !conf->default_tier)
-		return no_memory(err);
+		rc = spec_set_text(&conf->state_dir, DEFAULT_STATE_DIR, err);
+	if (!rc && !conf->default_tier)
+		rc = spec_set_text(&conf->default_tier, conf->tiers[0].name, err);
+	if (rc)
+		return rc;
 	if (!conf_tier(conf, NULL, &reason))
 		return conf_fail(&place, err, "default_tier = %s: %s", conf->default_tier, reason.text);
 	return 0;
@@ -333,7 +326,7 @@ int conf_load(const char *path, const char *node, struct conf **conf, struct err
 	int rc;
 
 	if (!loading.conf)
-		return no_memory(err);
+		return spec_no_memory(err);
 	loading.conf->keep_failed = DEFAULT_KEEP_FAILED;
 	loading.conf->extend_limit = true;
 	rc = conf_file_read(path, &events, err);

@@ -7,6 +7,7 @@ libspec_la_SOURCES = \
 	stagetool/spec/spec_check.c \
 	stagetool/spec/spec_encode.c \
 	stagetool/spec/spec_list.c \
+	stagetool/spec/spec_memory.c \
 	stagetool/spec/spec_message.c \
 	stagetool/spec/spec_options.c \
 	stagetool/spec/spec_paths.c \

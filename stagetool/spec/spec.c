@@ -113,8 +113,8 @@ int spec_parse(const struct spec_source *source, const char *base, bool literal,
 	rc = spec_parse_paths(source, from, colon < paths.end ? &to : NULL, base, literal, spec, err);
 	if (!rc)
 		rc = spec_parse_options(source, paths.end, spec, err);
-	if (!rc && !(spec->text = strdup(source->text)))
-		rc = spec_no_memory(err);
+	if (!rc)
+		rc = spec_set_text(&spec->text, source->text, err);
 	if (rc)
 		spec_free(spec);
 	return rc;

@@ -26,33 +26,39 @@ static void targets_free(struct targets *targets)
 	free(targets->all);
 }
 
-/* Takes path. */
-static int targets_add(struct targets *targets, const struct spec *spec, char *path, const char *what,
-	struct error *err)
+static int targets_add(struct targets *targets, const struct spec *spec, const char *path,
+	const char *what, struct error *err)
 {
-	if (!path)
-		return spec_no_memory(err);
-	targets->all[targets->count++] = (struct target){ spec, path, what, spec->from_glob };
-	return 0;
+	struct target *target = &targets->all[targets->count++];
+
+	*target = (struct target){ spec, NULL, what, spec->from_glob };
+	return spec_set_text(&target->path, path, err);
 }
 
-/* What FROM will be called: below TO where that is a directory. Caller frees. */
-static char *target_path(const struct spec *spec)
+/* Where what is at FROM will be: below TO where that is a directory. */
+static int targets_add_to(struct targets *targets, const struct spec *spec, struct error *err)
 {
+	autofree char *below = NULL;
+
 	if (!spec->to_dir || spec->from_glob)
-		return strdup(spec->to);
-	return strcmp(spec->to, ".") ? path_join(spec->to, path_base(spec->from)) :
-				       strdup(path_base(spec->from));
+		return targets_add(targets, spec, spec->to, "", err);
+	if (!strcmp(spec->to, "."))
+		return targets_add(targets, spec, path_base(spec->from), "", err);
+	below = path_join(spec->to, path_base(spec->from));
+	return below ? targets_add(targets, spec, below, "", err) : spec_no_memory(err);
 }
 
-static char *receipt_path(const char *path)
+/* The receipt of the target that was added last. */
+static int targets_add_receipt(struct targets *targets, const struct spec *spec, struct error *err)
 {
 	static const char suffix[] = ".receipt.json";
-	char *receipt = malloc(strlen(path) + sizeof(suffix));
+	const char *path = targets->all[targets->count - 1].path;
+	autofree char *receipt = malloc(strlen(path) + sizeof(suffix));
 
-	if (receipt)
-		stpcpy(stpcpy(receipt, path), suffix);
-	return receipt;
+	if (!receipt)
+		return spec_no_memory(err);
+	stpcpy(stpcpy(receipt, path), suffix);
+	return targets_add(targets, spec, receipt, " (receipt)", err);
 }
 
 static int compare_bytes(unsigned char a, unsigned char b)
@@ -130,7 +136,7 @@ static int collect_in(const struct spec_list *list, struct targets *targets, str
 		const struct spec *spec = &list->items[i];
 
 		if (spec->side == SPEC_IN)
-			rc = targets_add(targets, spec, target_path(spec), "", err);
+			rc = targets_add_to(targets, spec, err);
 	}
 	return rc;
 }
@@ -144,13 +150,12 @@ static int collect_out(const struct spec_list *list, struct targets *targets, st
 		const struct spec *spec = &list->items[i];
 
 		if (spec->side == SPEC_IN && spec->sync)
-			rc = targets_add(targets, spec, strdup(spec->from), " (sync)", err);
+			rc = targets_add(targets, spec, spec->from, " (sync)", err);
 		if (spec->side == SPEC_IN)
 			continue;
-		rc = targets_add(targets, spec, target_path(spec), "", err);
+		rc = targets_add_to(targets, spec, err);
 		if (!rc && spec->receipt && !spec->from_glob)
-			rc = targets_add(targets, spec,
-				receipt_path(targets->all[targets->count - 1].path), " (receipt)", err);
+			rc = targets_add_receipt(targets, spec, err);
 	}
 	return rc;
 }

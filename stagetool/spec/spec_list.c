@@ -23,18 +23,13 @@ void spec_list_free(struct spec_list *list)
 
 int spec_list_push(struct spec_list *list, struct spec *spec, struct error *err)
 {
-	size_t bytes = strlen(spec->text) + 1;
+	struct spec *items = spec_grow(list->items, list->count, sizeof(*items), err);
 
-	if (!(list->count & (list->count - 1))) {
-		struct spec *items =
-			realloc(list->items, (list->count ? 2 * list->count : 1) * sizeof(*items));
-
-		if (!items)
-			return spec_no_memory(err);
-		list->items = items;
-	}
-	list->items[list->count++] = *spec;
-	list->bytes += bytes;
+	if (!items)
+		return -ENOMEM;
+	list->items = items;
+	items[list->count++] = *spec;
+	list->bytes += strlen(spec->text) + 1;
 	memset(spec, 0, sizeof(*spec));
 	return 0;
 }
@@ -115,32 +110,39 @@ static int file_add_line(struct spec_list *list, const struct spec_source *sourc
 	return list_add_one(list, source, base, err);
 }
 
-static int list_add_file(struct spec_list *list, enum spec_side side, const char *file,
-	const char *base, struct error *err)
+static int list_add_lines(struct spec_list *list, struct spec_source *source, char *text,
+	size_t length, const char *base, struct error *err)
 {
-	autofree char *path = *file == '/' ? strdup(file) : path_join(base ? base : "", file);
-	struct spec_source source = { side, file, 0, NULL };
-	autofree char *text = NULL;
-	size_t length = 0;
-	char *line, *end;
-	int rc;
+	char *end = text + length;
+	int rc = 0;
 
-	if (!path)
-		return spec_no_memory(err);
-	rc = file_read(path, &text, &length, err);
-	if (rc)
-		return error_prefix(err, rc, "%s: file of specs", spec_side_name(side));
-	end = text + length;
-	for (line = text; line < end && !rc; line++) {
+	for (char *line = text; line < end && !rc; line++) {
 		char *newline = memchr(line, '\n', (size_t)(end - line));
 		char *stop = newline ? newline : end;
 
 		*stop = '\0';
-		source.line++;
-		source.text = line;
-		rc = file_add_line(list, &source, (size_t)(stop - line), base, err);
+		source->line++;
+		source->text = line;
+		rc = file_add_line(list, source, (size_t)(stop - line), base, err);
 		line = stop;
 	}
+	return rc;
+}
+
+static int list_add_file(struct spec_list *list, enum spec_side side, const char *file,
+	const char *base, struct error *err)
+{
+	struct spec_source source = { side, file, 0, NULL };
+	char *path = *file == '/' ? strdup(file) : path_join(base, file);
+	char *text = NULL;
+	size_t length = 0;
+	int rc = path ? file_read(path, &text, &length, err) : spec_no_memory(err);
+
+	free(path);
+	if (rc)
+		return error_prefix(err, rc, "%s: file of specs", spec_side_name(side));
+	rc = list_add_lines(list, &source, text, length, base, err);
+	free(text);
 	return rc;
 }
 
@@ -175,18 +177,12 @@ bool spec_is_tier_name(const char *name)
 int spec_list_set_tier(struct spec_list *list, const char *name, struct error *err)
 {
 	char quoted[SPEC_QUOTE_SIZE];
-	char *copy;
 
 	if (!spec_is_tier_name(name))
 		return error_set(err, -EINVAL,
 			"--stage-tier: %s is not the name of a tier: expected letters, digits, '.', '_' and '-', as in nvme",
 			spec_quote(name, 0, quoted));
-	copy = strdup(name);
-	if (!copy)
-		return spec_no_memory(err);
-	free(list->tier);
-	list->tier = copy;
-	return 0;
+	return spec_set_text(&list->tier, name, err);
 }
 
 int spec_list_set_size(struct spec_list *list, const char *text, struct error *err)

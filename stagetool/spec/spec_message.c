@@ -47,11 +47,6 @@ int spec_fail(const struct spec_source *source, size_t offset, struct error *err
 	return error_prefix(err, -EINVAL, "%s", spec_side_name(source->side));
 }
 
-int spec_no_memory(struct error *err)
-{
-	return error_sys(err, -ENOMEM, "reading the options");
-}
-
 static unsigned least(unsigned a, unsigned b)
 {
 	return a < b ? a : b;

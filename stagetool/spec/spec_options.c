@@ -225,25 +225,18 @@ static int check_pattern(const struct word *word, struct error *err)
 
 static int add_pattern(const struct word *word, bool include, struct spec *spec, struct error *err)
 {
-	size_t n = spec->n_patterns;
+	struct spec_pattern *patterns;
 	int rc = check_pattern(word, err);
 
 	if (rc)
 		return rc;
-	if (!(n & (n - 1))) {
-		struct spec_pattern *patterns =
-			realloc(spec->patterns, (n ? 2 * n : 1) * sizeof(*patterns));
-
-		if (!patterns)
-			return spec_no_memory(err);
-		spec->patterns = patterns;
-	}
-	spec->patterns[n].include = include;
-	spec->patterns[n].glob = strdup(word->value);
-	if (!spec->patterns[n].glob)
-		return spec_no_memory(err);
-	spec->n_patterns++;
-	return 0;
+	patterns = spec_grow(spec->patterns, spec->n_patterns, sizeof(*patterns), err);
+	if (!patterns)
+		return -ENOMEM;
+	spec->patterns = patterns;
+	patterns += spec->n_patterns++;
+	*patterns = (struct spec_pattern){ include, NULL };
+	return spec_set_text(&patterns->glob, word->value, err);
 }
 
 static int set_option(const struct word *word, enum option_id id, struct spec *spec,

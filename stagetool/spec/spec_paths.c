@@ -228,9 +228,9 @@ static int default_target(const struct side_path *from, struct spec *spec, struc
 	rc = check_named(from, spec, false, err);
 	if (rc)
 		return rc;
-	spec->to = strdup(path_base(spec->from));
-	if (!spec->to)
-		return spec_no_memory(err);
+	rc = spec_set_text(&spec->to, path_base(spec->from), err);
+	if (rc)
+		return rc;
 	if (!strcmp(spec->to, SPEC_RESERVED))
 		return path_fail(from, 0, err,
 			"is called " SPEC_RESERVED ", which the tool keeps for its own files in $STAGE_DIR: expected FROM:TO");

@@ -33,6 +33,13 @@ int spec_fail(const struct spec_source *source, size_t offset, struct error *err
 /* Fills err for memory that is not there. Returns -ENOMEM. */
 int spec_no_memory(struct error *err);
 
+/* *copy (freed) becomes a copy of text. */
+int spec_set_text(char **copy, const char *text, struct error *err);
+
+/* items with room for one more behind count ones of size bytes, all added in this way. NULL and err on
+ * ENOMEM, items is then as it was. */
+void *spec_grow(void *items, size_t count, size_t size, struct error *err);
+
 /* text for a message: control bytes escaped, and cut around focus where it is long. Returns buffer. */
 #define SPEC_QUOTE_SIZE 512
 char *spec_quote(const char *text, size_t focus, char buffer[SPEC_QUOTE_SIZE]);

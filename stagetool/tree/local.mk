@@ -1,7 +1,7 @@
 noinst_LTLIBRARIES += libtree.la
 libtree_la_SOURCES = \
-	stagetool/tree/filter.h \
-	stagetool/tree/glob.h \
+	stagetool/tree/filter.c stagetool/tree/filter.h \
+	stagetool/tree/glob.c stagetool/tree/glob.h \
 	stagetool/tree/handle.c stagetool/tree/handle.h \
 	stagetool/tree/meta.c stagetool/tree/meta.h stagetool/tree/meta_internal.h \
 	stagetool/tree/remove.c stagetool/tree/remove.h \

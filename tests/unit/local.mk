@@ -98,4 +98,16 @@ tests_unit_test_meta_SOURCES = tests/unit/test_meta.c
 tests_unit_test_meta_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_meta_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_filter
+TESTS += tests/unit/test_filter
+tests_unit_test_filter_SOURCES = tests/unit/test_filter.c
+tests_unit_test_filter_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_filter_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
+
+check_PROGRAMS += tests/unit/test_glob
+TESTS += tests/unit/test_glob
+tests_unit_test_glob_SOURCES = tests/unit/test_glob.c
+tests_unit_test_glob_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_glob_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
+
 endif
