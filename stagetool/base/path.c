@@ -101,8 +101,8 @@ const char *path_base(const char *path)
 typedef int (*path_opener)(int dirfd, const char *piece, int flags, const void *how);
 
 /* Splits path at slashes into pieces of at most PIECE_MAX and opens one from the other. */
-static int path_open_pieces(int dirfd, const char *path, int flags, path_opener opener,
-	const void *how)
+static int path_open_pieces(
+	int dirfd, const char *path, int flags, path_opener opener, const void *how)
 {
 	autoclose int at = -1;
 	char piece[PIECE_MAX + 1];
@@ -236,8 +236,8 @@ static int path_make_dir(int dirfd, const char *name, mode_t mode, int flags)
 int path_make_dirs(int dirfd, const char *path, mode_t mode, struct error *err)
 {
 	const char *component, *rest = path;
-	autoclose int at = path_opener_plain(dirfd, *path == '/' ? "/" : ".",
-		O_PATH | O_DIRECTORY, NULL);
+	autoclose int at =
+		path_opener_plain(dirfd, *path == '/' ? "/" : ".", O_PATH | O_DIRECTORY, NULL);
 	char name[NAME_MAX + 1];
 	size_t length;
 	int fd;

@@ -61,7 +61,8 @@ int priv_user_get(uid_t uid, gid_t gid, struct priv_user *user, struct error *er
 			count = 1;
 		} else if (getgrouplist(name, gid, groups, &count) < 0) {
 			if (size >= GROUPS_MAX)
-				return error_set(err, -E2BIG, "groups of user %s: more than %d", name, size);
+				return error_set(
+					err, -E2BIG, "groups of user %s: more than %d", name, size);
 			size = count > size && count < GROUPS_MAX ? count : size * 2;
 			continue;
 		}
@@ -77,7 +78,8 @@ void priv_user_free(struct priv_user *user)
 	*user = (struct priv_user){ 0 };
 }
 
-/* setuid() to a user keeps capabilities under some securebits, and never empties the inheritable set. */
+/* setuid() to a user keeps capabilities under some securebits, and never empties the inheritable
+ * set. */
 static int priv_drop_capabilities(struct error *err)
 {
 	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
@@ -130,8 +132,8 @@ static int priv_prove_user(const struct priv_user *user, struct error *err)
 		return error_errno(err, "read back user and group");
 	if (ruid != user->uid || euid != user->uid || suid != user->uid || rgid != user->gid ||
 		egid != user->gid || sgid != user->gid || !priv_has_groups(user))
-		return error_set(err, -EPERM, "user %u: not all of root's identity was dropped",
-			user->uid);
+		return error_set(
+			err, -EPERM, "user %u: not all of root's identity was dropped", user->uid);
 	return 0;
 }
 

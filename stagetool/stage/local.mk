@@ -12,3 +12,17 @@ libstage_la_SOURCES = \
 	stagetool/stage/plan.h \
 	stagetool/stage/transfer.h
 libstage_la_CPPFLAGS = $(AM_CPPFLAGS) $(LMDB_CFLAGS) $(XXHASH_CFLAGS)
+
+# jobs on a node
+libstage_la_CPPFLAGS += $(JANSSON_CFLAGS)
+libstage_la_SOURCES += \
+	stagetool/stage/fields.c stagetool/stage/fields.h \
+	stagetool/stage/ledger.c stagetool/stage/ledger.h \
+	stagetool/stage/outcome.c stagetool/stage/outcome.h \
+	stagetool/stage/record.c stagetool/stage/record.h \
+	stagetool/stage/record_json.c \
+	stagetool/stage/stage.c stagetool/stage/stage.h \
+	stagetool/stage/state.c stagetool/stage/state.h \
+	stagetool/stage/tier.c stagetool/stage/tier.h \
+	stagetool/stage/worker.c stagetool/stage/worker.h \
+	stagetool/stage/worker_child.c stagetool/stage/worker_child.h

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A directory below this depth is moved up to the top of the tree, so that neither the stack nor the
- * number of open files grows with a depth that somebody else chose. */
+/* A directory below this depth is moved up to the top of the tree, so that neither the stack nor
+ * the number of open files grows with a depth that somebody else chose. */
 #define REMOVE_DEPTH 48
 
 struct removal {
-	int topfd; /* of the tree that goes */
+	int topfd;           /* of the tree that goes */
 	unsigned long moved; /* for names of directories that were moved up */
 	struct error *err;
 	int first; /* the first error, which is the one reported */
@@ -65,8 +65,8 @@ static int remove_open(int dirfd, const char *name, int flags)
 	return fd == -ENOSYS ? remove_open_old(dirfd, name, flags | O_DIRECTORY) : fd;
 }
 
-/* Root passes every mode; an owner has to open a directory up. Through /proc, because chmod of a name
- * could be led elsewhere. */
+/* Root passes every mode; an owner has to open a directory up. Through /proc, because chmod of a
+ * name could be led elsewhere. */
 static int remove_open_up(int dirfd, const char *name)
 {
 	autoclose int fd = remove_open(dirfd, name, O_PATH);
@@ -93,11 +93,12 @@ static int remove_open_directory(int dirfd, const char *name)
 	return fd;
 }
 
-static bool remove_entry(struct removal *removal, int dirfd, const char *name, bool directory,
-	unsigned depth);
+static bool remove_entry(
+	struct removal *removal, int dirfd, const char *name, bool directory, unsigned depth);
 
 /* Takes every entry out of dir once. Returns how many went. */
-static unsigned long remove_pass(struct removal *removal, DIR *dir, const char *name, unsigned depth)
+static unsigned long remove_pass(
+	struct removal *removal, DIR *dir, const char *name, unsigned depth)
 {
 	unsigned long gone = 0, moved = removal->moved;
 	struct dirent *entry;
@@ -106,8 +107,8 @@ static unsigned long remove_pass(struct removal *removal, DIR *dir, const char *
 	while ((errno = 0, entry = readdir(dir))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		gone += remove_entry(removal, dirfd(dir), entry->d_name, entry->d_type == DT_DIR,
-			depth + 1);
+		gone += remove_entry(
+			removal, dirfd(dir), entry->d_name, entry->d_type == DT_DIR, depth + 1);
 	}
 	if (errno)
 		remove_failed(removal, -errno, name, "read directory");
@@ -155,8 +156,8 @@ static int remove_directory(struct removal *removal, int parent, const char *nam
 }
 
 /* Removes one name, whatever it is by now. Returns whether it is gone from here. */
-static bool remove_entry(struct removal *removal, int dirfd, const char *name, bool directory,
-	unsigned depth)
+static bool remove_entry(
+	struct removal *removal, int dirfd, const char *name, bool directory, unsigned depth)
 {
 	int code = 0;
 

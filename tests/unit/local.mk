@@ -110,4 +110,22 @@ tests_unit_test_glob_SOURCES = tests/unit/test_glob.c
 tests_unit_test_glob_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_glob_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_record
+TESTS += tests/unit/test_record
+tests_unit_test_record_SOURCES = tests/unit/test_record.c
+tests_unit_test_record_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_record_LDADD = libstage.la libreport.la libtree.la libbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
+
+check_PROGRAMS += tests/unit/test_ledger
+TESTS += tests/unit/test_ledger
+tests_unit_test_ledger_SOURCES = tests/unit/test_ledger.c
+tests_unit_test_ledger_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_ledger_LDADD = libstage.la libreport.la libtree.la libbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
+
+check_PROGRAMS += tests/unit/test_worker
+TESTS += tests/unit/test_worker
+tests_unit_test_worker_SOURCES = tests/unit/test_worker.c
+tests_unit_test_worker_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_worker_LDADD = libstage.la libreport.la libtree.la libbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
+
 endif

@@ -133,8 +133,9 @@ static void test_beneath(void **state)
 	expect_refused(topfd, "../etc", O_RDONLY, -EXDEV);
 	expect_refused(topfd, "/etc/passwd", O_RDONLY, -EXDEV);
 	expect_refused(topfd, "missing", O_RDONLY, -ENOENT);
-	assert_int_equal(path_open_beneath(topfd, "inside/file", O_RDONLY, 0, RESOLVE_NO_SYMLINKS,
-		&err), -ELOOP);
+	assert_int_equal(
+		path_open_beneath(topfd, "inside/file", O_RDONLY, 0, RESOLVE_NO_SYMLINKS, &err),
+		-ELOOP);
 }
 
 /* A directory chain of 40 names of 200 bytes: 8 KB, twice PATH_MAX. */

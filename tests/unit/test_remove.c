@@ -73,11 +73,11 @@ static int make_file(const char *name)
 static int make_tree(void)
 {
 	return mkdirat(topfd, "t", 0755) || mkdirat(topfd, "t/a", 0755) ||
-		mkdirat(topfd, "t/a/b", 0755) || make_file("t/a/b/f") || make_file("t/a/f") ||
-		mkfifoat(topfd, "t/fifo", 0600) || symlinkat("/etc", topfd, "t/a/link") ||
-		symlinkat("nowhere", topfd, "t/dangling") || mkdirat(topfd, "t/none", 0755) ||
-		make_file("t/none/f") || fchmodat(topfd, "t/none", 0, 0) ||
-		fchmodat(topfd, "t/a/b", 0555, 0) || fchmodat(topfd, "t/a", 0555, 0);
+	       mkdirat(topfd, "t/a/b", 0755) || make_file("t/a/b/f") || make_file("t/a/f") ||
+	       mkfifoat(topfd, "t/fifo", 0600) || symlinkat("/etc", topfd, "t/a/link") ||
+	       symlinkat("nowhere", topfd, "t/dangling") || mkdirat(topfd, "t/none", 0755) ||
+	       make_file("t/none/f") || fchmodat(topfd, "t/none", 0, 0) ||
+	       fchmodat(topfd, "t/a/b", 0555, 0) || fchmodat(topfd, "t/a", 0555, 0);
 }
 
 static int body_make_as_nobody(void)
@@ -179,7 +179,8 @@ static int body_mount(void)
 	snprintf(target, sizeof(target), "%s/m/in", top);
 	if (mount(source, target, NULL, MS_BIND, NULL))
 		return 77;
-	if (remove_tree(topfd, "m", &err) != -EXDEV || !strstr(err.text, "in: something is mounted"))
+	if (remove_tree(topfd, "m", &err) != -EXDEV ||
+		!strstr(err.text, "in: something is mounted"))
 		return 2;
 	if (!is_there("other/precious") || is_there("m/f"))
 		return 3;
@@ -217,7 +218,8 @@ static void test_race(void **state)
 		child = fork();
 		if (!child)
 			for (;;)
-				syscall(SYS_renameat2, topfd, "r/a", topfd, "r/b", 2 /* EXCHANGE */);
+				syscall(SYS_renameat2, topfd, "r/a", topfd, "r/b",
+					2 /* EXCHANGE */);
 		remove_tree(topfd, "r", NULL);
 		kill(child, SIGKILL);
 		assert_int_equal(waitpid(child, NULL, 0), child);
