@@ -7,4 +7,5 @@ libbase_la_SOURCES = \
 	stagetool/base/parse.c stagetool/base/parse.h \
 	stagetool/base/path.c stagetool/base/path.h \
 	stagetool/base/pool.c stagetool/base/pool.h \
-	stagetool/base/priv.c stagetool/base/priv.h
+	stagetool/base/priv.c stagetool/base/priv.h \
+	stagetool/base/retry.c stagetool/base/retry.h

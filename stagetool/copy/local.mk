@@ -1,8 +1,20 @@
 noinst_LTLIBRARIES += libcopy.la
 libcopy_la_SOURCES = \
-	stagetool/copy/engine.h \
 	stagetool/copy/granularity.c stagetool/copy/granularity.h \
 	stagetool/copy/publish.c stagetool/copy/publish.h stagetool/copy/publish_internal.h \
+	stagetool/copy/directory.c \
+	stagetool/copy/engine.c stagetool/copy/engine.h \
+	stagetool/copy/file.c stagetool/copy/file.h \
+	stagetool/copy/finish.c \
+	stagetool/copy/hardlink.c \
+	stagetool/copy/inside.c \
+	stagetool/copy/internal.h \
+	stagetool/copy/other.c \
+	stagetool/copy/outcome.c \
+	stagetool/copy/split.c \
+	stagetool/copy/tree.c \
+	stagetool/copy/verify.c \
+	stagetool/copy/width.c \
 	stagetool/copy/range.c stagetool/copy/range.h stagetool/copy/range_backend.h \
 	stagetool/copy/range_cfr.c \
 	stagetool/copy/range_reflink.c \

@@ -209,7 +209,8 @@ static bool walk_enter(struct walk_dir *dir, int rc, const struct stat *st, unsi
 		dir->entered = walk->ops->enter(walk->ctx, dir, st, worker) == 0;
 	if (rc < 0 && (dir->entered || !unreadable)) {
 		error_sys(&err, rc, "%s: opening the directory", dir->name);
-		walk_failed(dir->parent, dir->name, &err, worker);
+		walk_failed(dir->entered ? dir : dir->parent, dir->entered ? NULL : dir->name, &err,
+			worker);
 	}
 	if (rc > 0 && !dir->entered)
 		handle_unpin(&dir->handle);
@@ -279,7 +280,8 @@ static unsigned walk_fd_budget(void)
 {
 	unsigned limit = handle_limit();
 
-	/* A third for the walk: who copies needs as much for the other side, and files need some. */
+	/* A third for the walk: who copies needs as much for the other side, and files need some.
+	 */
 	return limit > WALK_RESERVED_FDS + 24 ? (limit - WALK_RESERVED_FDS) / 3 : 8;
 }
 
@@ -287,7 +289,7 @@ int walk_run(struct pool *pool, int rootfd, const struct walk_ops *ops, void *ct
 	const struct walk_options *options, struct error *err)
 {
 	autofree struct walk *walk = calloc(1, sizeof(*walk));
-	struct walk_dir *root;
+	struct walk_dir *root = NULL;
 	int rc;
 
 	if (!walk)
@@ -299,7 +301,7 @@ int walk_run(struct pool *pool, int rootfd, const struct walk_ops *ops, void *ct
 		walk->options = *options;
 	handle_cache_init(&walk->cache, walk_fd_budget());
 	rc = walk_open_root(walk, rootfd, &root, err);
-	if (!rc) {
+	if (!rc && root) {
 		pool_push(pool, &root->task);
 		pool_wait(pool);
 		if (walk_cancelled(walk))

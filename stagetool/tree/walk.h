@@ -41,8 +41,9 @@ struct walk_ops {
 	/* Everything below dir has been handed over and all that held dir (walk_dir_hold) is
 	 * through. */
 	void (*leave)(void *ctx, struct walk_dir *dir, unsigned worker);
-	/* dir could not be opened or read; name (may be NULL) is the entry of dir that it is about.
-	 */
+	/* name NULL: dir, which was entered, could not be opened or read to its end (it is left all
+	 * the same). Else name, an entry of dir, could not be looked at or entered; -ENOENT: it is
+	 * gone. */
 	void (*failed)(void *ctx, struct walk_dir *dir, const char *name, const struct error *err,
 		unsigned worker);
 };

@@ -128,4 +128,10 @@ tests_unit_test_worker_SOURCES = tests/unit/test_worker.c
 tests_unit_test_worker_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_worker_LDADD = libstage.la libreport.la libtree.la libbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
 
+check_PROGRAMS += tests/unit/test_links
+TESTS += tests/unit/test_links
+tests_unit_test_links_SOURCES = tests/unit/test_links.c
+tests_unit_test_links_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_links_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
+
 endif

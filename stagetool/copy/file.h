@@ -1,0 +1,51 @@
+/*
+ * Inside of the engine: one regular file on its way. For file.c, finish.c and split.c.
+ */
+#ifndef COPY_FILE_H
+#define COPY_FILE_H
+
+#include "copy/internal.h"
+
+struct copy_file {
+	struct copy_entry entry;
+	struct copy *copy;
+	struct meta_source source;
+	struct stat made; /* the destination when it was made */
+	int src, dst;     /* -1: not open */
+	int dirfd;        /* of the destination's directory, pinned; -1: not */
+	dev_t dirdev;
+	bool have_source;
+	bool leads;     /* a group of hard links */
+	bool blocking;  /* opened without O_NONBLOCK: somebody said EAGAIN */
+	bool of_source; /* what went wrong, went wrong there */
+	bool stream;    /* its size says nothing (/proc): read to the end */
+	bool created;
+	bool temporary;
+	unsigned attempt, changes;
+	uint64_t sent; /* bytes counted so far, taken back if it comes to nothing */
+	char temp[PUBLISH_TEMP_SIZE];
+	/* of split.c: */
+	atomic_uint parts;
+	pthread_mutex_t lock; /* of sent, code and error */
+	int code;
+	struct error *error;
+};
+
+/* From open to the end, again where that is called for. Takes file. */
+void copy_file_work(struct copy_file *file, unsigned worker);
+
+/* After the bytes. rc: how they went, err why. Whether to begin again. */
+bool copy_file_settle(struct copy_file *file, int rc, struct error *err, unsigned worker);
+void copy_file_free(struct copy_file *file, unsigned worker);
+
+/* Copies the bytes of a file that is too large for one read, by all who have time; whoever is last
+ * goes on with it. Takes file, which must be owned. */
+void copy_split_run(struct copy_file *file, unsigned worker);
+
+/* finish.c: attributes, durability, its name, and what the caller is told. Negative errno: nothing
+ * was published, err says why; 0: all was told. */
+int copy_file_finish(struct copy_file *file, struct error *err, unsigned worker);
+/* Closes the destination and removes it, with the source's handles. */
+void copy_file_undo(struct copy_file *file, unsigned worker);
+
+#endif

@@ -1,0 +1,400 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "copy/internal.h"
+
+/* A name that waits for the first one to be copied. */
+struct group_name {
+	struct pool_task task;
+	struct group_name *next;
+	struct copy_entry entry;
+};
+
+/* A link that was made. */
+struct group_link {
+	struct group_link *next;
+	struct copy_dir *dir; /* held */
+	char name[];
+};
+
+/* A source file with several names, at the destination. Kept in a links_file, under its lock. Each
+ * link that is made changes the ctime of all: their outcome is told when none is to come. */
+struct copy_group {
+	enum { GROUP_NONE, GROUP_COPYING, GROUP_READY } state;
+	bool sent;            /* the first name was sent by us, and told once */
+	unsigned busy;        /* names that are claimed and not through */
+	struct copy_dir *dir; /* where it is (GROUP_READY), held */
+	char *name;
+	struct group_name *waiting; /* for GROUP_COPYING to be over */
+	struct group_link *links;
+	struct stat *src; /* where there are links */
+};
+
+static struct group_name *group_name_new(const struct copy_entry *entry)
+{
+	struct group_name *name = calloc(1, sizeof(*name));
+
+	if (!name)
+		return NULL;
+	name->entry = *entry;
+	if (copy_entry_own(&name->entry)) {
+		free(name);
+		return NULL;
+	}
+	return name;
+}
+
+static void group_name_free(struct group_name *name, unsigned worker)
+{
+	copy_entry_disown(&name->entry, worker);
+	free(name);
+}
+
+/* Keeps a link until its outcome is told. Without memory it is told now, with what it is now
+ * unknown. */
+static void group_keep(struct copy_group *group, const struct copy_entry *entry)
+{
+	size_t size = strlen(entry->dst_name) + 1;
+	struct group_link *link = malloc(sizeof(*link) + size);
+
+	if (link && !group->src) {
+		group->src = malloc(sizeof(*group->src));
+		if (group->src)
+			*group->src = entry->st;
+	}
+	if (!link || !group->src) {
+		free(link);
+		copy_entry_call(entry, COPY_DONE, NULL, NULL);
+		return;
+	}
+	memcpy(link->name, entry->dst_name, size);
+	link->dir = entry->dir;
+	copy_dir_ref(link->dir);
+	link->next = group->links;
+	group->links = link;
+}
+
+static void group_call(const struct copy_group *group, struct copy_dir *dir, const char *name,
+	const struct stat *dst)
+{
+	struct copy_entry entry = { .copy = dir->copy, .dir = dir, .src_name = name };
+
+	entry.st = *group->src;
+	copy_entry_call(&entry, COPY_DONE, dst, NULL);
+}
+
+/* Tells what the names are now, and forgets the links. Without a lock. */
+static void group_tell(struct copy_group *group)
+{
+	const struct stat *dst = NULL;
+	struct stat now;
+	int fd = group->links ? handle_pin(&group->dir->handle, NULL) : -1;
+
+	if (fd >= 0) {
+		if (!fstatat(fd, group->name, &now, AT_SYMLINK_NOFOLLOW))
+			dst = &now;
+		handle_unpin(&group->dir->handle);
+	}
+	if (group->links && group->sent)
+		group_call(group, group->dir, group->name, dst);
+	while (group->links) {
+		struct group_link *link = group->links;
+
+		group_call(group, link->dir, link->name, dst);
+		group->links = link->next;
+		copy_dir_unref(link->dir);
+		free(link);
+	}
+}
+
+static void group_free(struct copy_group *group)
+{
+	if (!group)
+		return;
+	group_tell(group);
+	if (group->dir)
+		copy_dir_unref(group->dir);
+	free(group->name);
+	free(group->src);
+	free(group);
+}
+
+/* Lets go of file. The group of a file whose names were all met and are through ends. */
+static void group_unlock(struct copy *copy, struct links_file *file)
+{
+	struct copy_group *group = file->data;
+	bool over = group && file->seen >= file->names && !group->busy;
+
+	if (over)
+		file->data = NULL;
+	links_unlock(copy->links, file);
+	if (over)
+		group_free(group);
+}
+
+static struct copy_group *group_of(struct links_file *file)
+{
+	struct copy_group *group = file->data;
+
+	if (!group) {
+		group = calloc(1, sizeof(*group));
+		file->data = group;
+	}
+	return group;
+}
+
+/* A name's turn again, once the first one is through. */
+static void group_wait_run(struct pool_task *task, unsigned worker)
+{
+	struct group_name *name = (struct group_name *)task;
+	struct copy *copy = name->entry.copy;
+
+	copy_worker_get(copy, worker);
+	if (copy_group_claim(&name->entry, true, worker) == COPY_CLAIM_LEAD)
+		copy_file_lead(&name->entry, worker);
+	group_name_free(name, worker);
+}
+
+/* What becomes of a claim, decided under the lock. */
+enum group_turn { TURN_LEAD, TURN_WAIT, TURN_LINK };
+
+/* *dir and *name: a place to which no link can be made any more (NULL: none); then where to link
+ * to. */
+static enum group_turn group_turn(struct copy_group *group, const struct copy_entry *entry,
+	struct copy_dir **dir, char **name)
+{
+	struct group_name *waiting;
+
+	if (group->state == GROUP_READY &&
+		!(*name && *dir == group->dir && !strcmp(*name, group->name))) {
+		*name = strdup(group->name);
+		if (!*name)
+			return TURN_LEAD;
+		*dir = group->dir;
+		copy_dir_ref(*dir);
+		return TURN_LINK;
+	}
+	if (group->state == GROUP_COPYING) {
+		waiting = group_name_new(entry);
+		if (!waiting)
+			return TURN_LEAD; /* a copy of its own is better than none */
+		waiting->task.run = group_wait_run;
+		waiting->next = group->waiting;
+		group->waiting = waiting;
+		return TURN_WAIT;
+	}
+	group->state = GROUP_COPYING;
+	return TURN_LEAD;
+}
+
+/* The name is through. sent: it is at the destination and its outcome is to be told. */
+static void group_through(struct copy_entry *entry, bool sent)
+{
+	struct copy *copy = entry->copy;
+	struct links_file *file = links_lock(copy->links, &entry->st, 0);
+	struct copy_group *group = file ? file->data : NULL;
+
+	if (!group) {
+		if (file)
+			links_unlock(copy->links, file);
+		return;
+	}
+	group->busy--;
+	if (sent && copy->hooks.outcome)
+		group_keep(group, entry);
+	group_unlock(copy, file);
+}
+
+/* Makes entry's name a link to dir/name. -EMLINK and the like: it can not be. */
+static int group_link(struct copy_entry *entry, struct copy_dir *dir, const char *name,
+	struct publish_result *result, unsigned worker, struct error *err)
+{
+	struct copy *copy = entry->copy;
+	int from = handle_pin(&dir->handle, err);
+	int fd = from < 0 ? from : copy_dir_pin(entry->dir, worker, err);
+	int rc = fd;
+
+	if (fd >= 0) {
+		struct publish_request request = { fd, entry->dir->place.dev, NULL, entry->dst_name,
+			&entry->expect, copy->options.conflict, copy->options.conflict_suffix };
+
+		rc = publish_link(copy->publish, from, name, &request, result, err);
+		if (rc == -ENOSPC || rc == -EDQUOT)
+			copy_no_space(copy, fd, true, err);
+		copy_dir_unpin(entry->dir);
+	}
+	if (from >= 0)
+		handle_unpin(&dir->handle);
+	return rc;
+}
+
+static bool group_must_copy(int code)
+{
+	return code == -EMLINK || code == -EXDEV || code == -EPERM || code == -EOPNOTSUPP ||
+	       code == -ENOENT || code == -ESTALE || code == -EACCES;
+}
+
+static void group_linked(struct copy_entry *entry, const struct publish_result *result,
+	const struct error *err, unsigned worker)
+{
+	atomic_store_explicit(&entry->dir->touched, true, memory_order_relaxed);
+	if (result->fate == PUBLISH_DONE)
+		copy_entry_count(entry, COPY_DONE, worker);
+	else
+		copy_entry_tell(entry, COPY_CONFLICT, NULL, err, worker);
+	group_through(entry, result->fate == PUBLISH_DONE);
+}
+
+static void group_warn(struct copy_entry *entry, const struct error *why, unsigned worker)
+{
+	struct error err = ERROR_INIT;
+
+	error_set(&err, why->code, "not a hard link but a copy of its own: %s", why->text);
+	copy_entry_tell(entry, COPY_ATTRIBUTE, NULL, &err, worker);
+}
+
+/* One attempt to make entry a link to dir/name (both are let go of). Whether it is through; else
+ * *turn is what comes next, with a new dir and name for TURN_LINK. */
+static bool group_try_link(struct copy_entry *entry, struct copy_dir **dir, char **name,
+	enum group_turn *turn, unsigned worker)
+{
+	struct copy_dir *old_dir = *dir;
+	char *old_name = *name;
+	struct publish_result result;
+	struct error err = ERROR_INIT;
+	int rc = group_link(entry, old_dir, old_name, &result, worker, &err);
+	bool through = rc >= 0 || !group_must_copy(rc);
+
+	if (rc >= 0) {
+		group_linked(entry, &result, &err, worker);
+	} else if (through) {
+		copy_entry_fail(entry, false, &err, worker);
+		group_through(entry, false);
+	} else {
+		struct links_file *file = links_lock(entry->copy->links, &entry->st, 0);
+
+		*turn = file && file->data ? group_turn(file->data, entry, dir, name) : TURN_LEAD;
+		if (file)
+			links_unlock(entry->copy->links, file);
+		if (*turn == TURN_LEAD)
+			group_warn(entry, &err, worker);
+	}
+	free(old_name);
+	copy_dir_unref(old_dir);
+	return through;
+}
+
+enum copy_claim copy_group_claim(struct copy_entry *entry, bool again, unsigned worker)
+{
+	struct links *links = entry->copy->links;
+	struct links_file *file = links_lock(links, &entry->st, again ? 0 : 1);
+	struct copy_group *group = file ? group_of(file) : NULL;
+	enum group_turn turn = TURN_LEAD;
+	struct copy_dir *dir = NULL;
+	char *name = NULL;
+
+	if (group) {
+		if (!again)
+			group->busy++;
+		turn = group_turn(group, entry, &dir, &name);
+	}
+	if (file)
+		links_unlock(links, file);
+	while (turn == TURN_LINK)
+		if (group_try_link(entry, &dir, &name, &turn, worker))
+			return COPY_CLAIM_THROUGH;
+	return turn == TURN_LEAD ? COPY_CLAIM_LEAD : COPY_CLAIM_THROUGH;
+}
+
+/* The names that waited have their turn: as links, or with one of them copied. */
+static void group_wake(struct copy *copy, struct group_name *waiting)
+{
+	while (waiting) {
+		struct group_name *next = waiting->next;
+
+		pool_push(copy->pool, &waiting->task);
+		waiting = next;
+	}
+}
+
+/* The new place of a file. What was linked to the place before is complete: *before is that, to be
+ * told. */
+static void group_move(struct copy_group *group, struct copy_dir *dir, const char *dst_name,
+	struct copy_group **before)
+{
+	char *name = strdup(dst_name);
+
+	if (!name)
+		return;
+	if (group->name) {
+		*before = malloc(sizeof(**before));
+		if (*before) {
+			**before = *group;
+			group->links = NULL;
+			group->src = NULL;
+		} else {
+			copy_dir_unref(group->dir);
+			free(group->name);
+		}
+	}
+	group->dir = dir;
+	copy_dir_ref(dir);
+	group->name = name;
+}
+
+void copy_group_end(struct copy_entry *entry, const char *dst_name, bool sent)
+{
+	struct copy *copy = entry->copy;
+	struct links_file *file = links_lock(copy->links, &entry->st, 0);
+	struct copy_group *group = file ? file->data : NULL, *before = NULL;
+	struct group_name *waiting;
+
+	if (!group) {
+		/* There was no memory for it. */
+		if (file)
+			links_unlock(copy->links, file);
+		return;
+	}
+	waiting = group->waiting;
+	group->waiting = NULL;
+	if (dst_name) {
+		group_move(group, entry->dir, dst_name, &before);
+		group->sent = sent;
+	}
+	group->state = group->name ? GROUP_READY : GROUP_NONE;
+	group->busy--;
+	group_unlock(copy, file);
+	group_free(before);
+	group_wake(copy, waiting);
+}
+
+void copy_group_pass(struct copy_entry *entry, const struct stat *dst)
+{
+	struct links_file *file = links_lock(entry->copy->links, &entry->st, 1);
+	struct copy_group *group;
+
+	if (!file)
+		return;
+	group = dst && file->seen < file->names ? group_of(file) : NULL;
+	if (group && group->state == GROUP_NONE) {
+		group->name = strdup(entry->dst_name);
+		if (group->name) {
+			group->dir = entry->dir;
+			copy_dir_ref(group->dir);
+			group->state = GROUP_READY;
+		}
+	}
+	group_unlock(entry->copy, file);
+}
+
+void copy_group_flush(struct copy *copy)
+{
+	struct links_file *file;
+
+	while ((file = links_take(copy->links))) {
+		group_free(file->data);
+		free(file);
+	}
+}

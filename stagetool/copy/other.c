@@ -1,0 +1,179 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/retry.h"
+#include "copy/internal.h"
+
+/* The target of a symlink, whatever its length. NULL with err. */
+static char *other_read_link(struct copy_entry *entry, int dirfd, struct error *err)
+{
+	size_t room = entry->st.st_size > 0 ? (size_t)entry->st.st_size + 1 : 256;
+
+	while (true) {
+		autofree char *target = malloc(room);
+		ssize_t length;
+
+		if (!target) {
+			error_sys(err, -ENOMEM, "readlink");
+			return NULL;
+		}
+		length = readlinkat(dirfd, entry->src_name, target, room);
+		if (length < 0) {
+			error_errno(err, "readlink");
+			return NULL;
+		}
+		if ((size_t)length < room) {
+			target[length] = '\0';
+			return take_ptr(target);
+		}
+		room *= 2;
+	}
+}
+
+/* Makes a symlink (target) or FIFO (NULL) in dirfd: under its name where nobody looks and it is
+ * free, else under a temporary one, which temp then is. */
+static int other_make(struct copy_entry *entry, int dirfd, const char *target, mode_t mode,
+	char temp[PUBLISH_TEMP_SIZE], struct error *err)
+{
+	struct publish *publish = entry->copy->publish;
+
+	temp[0] = '\0';
+	if (!entry->copy->options.publish) {
+		if (!(target ? symlinkat(target, dirfd, entry->dst_name)
+			     : mkfifoat(dirfd, entry->dst_name, mode)))
+			return 0;
+		if (errno != EEXIST)
+			return error_errno(err, "create");
+	}
+	return target ? publish_create_symlink(publish, dirfd, target, temp, err)
+		      : publish_create_fifo(publish, dirfd, mode, temp, err);
+}
+
+struct other_result {
+	struct publish_result published;
+	unsigned dropped;
+	int attribute_code;
+	struct error attribute, conflict;
+	struct stat dst;
+};
+
+/* From the source's attributes to the final name. */
+static int other_copy(struct copy_entry *entry, int srcdir, int dirfd, const char *target,
+	struct other_result *result, struct error *err)
+{
+	struct copy *copy = entry->copy;
+	struct copy_dir *dir = entry->dir;
+	char temp[PUBLISH_TEMP_SIZE];
+	const char *at;
+	struct meta_source source;
+	int rc;
+
+	meta_read_at(copy->meta, srcdir, entry->src_name, &entry->st, &source);
+	rc = other_make(entry, dirfd, target, meta_create_mode(copy->meta, &source, &dir->place),
+		temp, err);
+	if (rc < 0) {
+		meta_source_free(&source);
+		return rc;
+	}
+	at = temp[0] ? temp : entry->dst_name;
+	result->attribute_code = meta_apply_at(copy->meta, &source, dirfd, at, NULL, &dir->place,
+		&result->dropped, &result->attribute);
+	meta_source_free(&source);
+	if (temp[0]) {
+		struct publish_request request = { dirfd, dir->place.dev, temp, entry->dst_name,
+			&entry->expect, copy->options.conflict, copy->options.conflict_suffix };
+
+		rc = publish_entry(copy->publish, &request, &result->published, &result->conflict);
+		if (rc < 0) {
+			*err = result->conflict;
+			return rc;
+		}
+	}
+	atomic_store_explicit(&dir->touched, true, memory_order_relaxed);
+	at = temp[0] ? result->published.name : entry->dst_name;
+	if (fstatat(dirfd, at, &result->dst, AT_SYMLINK_NOFOLLOW))
+		return error_errno(err, "stat");
+	return 0;
+}
+
+static void other_tell(struct copy_entry *entry, const struct other_result *result, unsigned worker)
+{
+	struct error why = ERROR_INIT;
+	char text[64];
+
+	if (result->published.fate != PUBLISH_DONE) {
+		copy_entry_tell(entry, COPY_CONFLICT, NULL, &result->conflict, worker);
+		return;
+	}
+	if (result->attribute_code < 0)
+		copy_entry_tell(entry, COPY_ATTRIBUTE, &result->dst, &result->attribute, worker);
+	if (result->dropped) {
+		error_set(&why, -EPERM, "without %s",
+			meta_dropped_text(result->dropped, text, sizeof(text)));
+		copy_entry_tell(entry, COPY_DROPPED, &result->dst, &why, worker);
+	}
+	copy_entry_tell(
+		entry, COPY_DONE, S_ISLNK(entry->st.st_mode) ? &result->dst : NULL, NULL, worker);
+}
+
+static int other_send(struct copy_entry *entry, bool *of_source, unsigned worker, struct error *err)
+{
+	struct other_result result = { .published = { .fate = PUBLISH_DONE } };
+	autofree char *target = NULL;
+	int srcdir = copy_entry_pin_source(entry, err), dirfd, rc;
+
+	*of_source = true;
+	if (srcdir < 0)
+		return srcdir;
+	if (S_ISLNK(entry->st.st_mode)) {
+		target = other_read_link(entry, srcdir, err);
+		if (!target) {
+			copy_entry_unpin_source(entry);
+			return err->code;
+		}
+	}
+	*of_source = false;
+	rc = dirfd = copy_dir_pin(entry->dir, worker, err);
+	if (dirfd >= 0) {
+		rc = other_copy(entry, srcdir, dirfd, target, &result, err);
+		if (rc == -ENOSPC || rc == -EDQUOT)
+			copy_no_space(entry->copy, dirfd, true, err);
+		copy_dir_unpin(entry->dir);
+	}
+	copy_entry_unpin_source(entry);
+	if (!rc)
+		other_tell(entry, &result, worker);
+	return rc;
+}
+
+static const char *other_kind(mode_t mode)
+{
+	if (S_ISSOCK(mode))
+		return "a socket is not copied";
+	if (S_ISBLK(mode) || S_ISCHR(mode))
+		return "a device is not copied";
+	return "an entry of an unknown kind is not copied";
+}
+
+void copy_other_send(struct copy_entry *entry, unsigned worker)
+{
+	struct error err = ERROR_INIT;
+	unsigned attempt = 0;
+	bool of_source;
+	int rc;
+
+	if (!S_ISLNK(entry->st.st_mode) && !S_ISFIFO(entry->st.st_mode)) {
+		error_set(&err, -EOPNOTSUPP, "%s", other_kind(entry->st.st_mode));
+		copy_entry_tell(entry, COPY_SPECIAL, NULL, &err, worker);
+		return;
+	}
+	do
+		rc = other_send(entry, &of_source, worker, &err);
+	while (rc < 0 && !copy_stopped(entry->copy) && retry_again(rc, &attempt));
+	if (rc < 0)
+		copy_entry_fail(entry, of_source, &err, worker);
+}

@@ -1,0 +1,107 @@
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "copy/internal.h"
+
+/*
+ * How many threads. What an entry costs is mostly waiting for one side or the other, and the number
+ * of requests in flight hides that; where nothing is waited for, more threads than processors do no
+ * good. The median of the last operations' times says which it is: it does not see the odd slow
+ * one, nor that another process had the processor for a while. Width only grows, and threads that
+ * have nothing to do cost nothing.
+ */
+static const struct {
+	unsigned microseconds, width;
+} steps[] = { { 1500, 128 }, { 400, 64 }, { 120, 32 }, { 60, 16 } };
+
+#define WIDTH_FEW_SAMPLES 3
+#define WIDTH_EVERY 16 /* entries of one worker between two samples */
+
+static unsigned width_processors(void)
+{
+	cpu_set_t set;
+	int count = sched_getaffinity(0, sizeof(set), &set) ? (int)sysconf(_SC_NPROCESSORS_ONLN)
+							    : CPU_COUNT(&set);
+
+	if (count < 2)
+		return 2;
+	return count > 64 ? 64 : (unsigned)count;
+}
+
+unsigned copy_width_begin(const struct copy_options *options, unsigned *max)
+{
+	/* Each worker has a file open on both sides. */
+	unsigned limit = handle_limit(), most = limit > 128 ? (limit - 64) / 8 : 8;
+	unsigned width = options->threads ? options->threads : width_processors();
+
+	if (most > POOL_MAX_WIDTH)
+		most = POOL_MAX_WIDTH;
+	if (width > most)
+		width = most;
+	*max = options->threads ? width : most;
+	return width;
+}
+
+bool copy_width_due(struct copy *copy, unsigned worker)
+{
+	unsigned *sample = &copy->workers[worker].sample;
+
+	if (copy->options.threads)
+		return false;
+	*sample = (*sample + 1) % WIDTH_EVERY;
+	return *sample == 1;
+}
+
+bool copy_width_is_due(const struct copy *copy, unsigned worker)
+{
+	return copy->workers[worker].sample == 1;
+}
+
+uint64_t copy_width_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int width_compare(const void *a, const void *b)
+{
+	unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static unsigned width_median(const struct copy_latency *latency)
+{
+	unsigned sorted[COPY_SAMPLES] = { 0 };
+	unsigned count = latency->count < COPY_SAMPLES ? latency->count : COPY_SAMPLES;
+
+	for (unsigned i = 0; i < count; i++)
+		sorted[i] = latency->microseconds[i];
+	qsort(sorted, count, sizeof(sorted[0]), width_compare);
+	return sorted[count / 2];
+}
+
+void copy_width_note(struct copy *copy, int side, uint64_t start)
+{
+	struct copy_latency *latency = &copy->latency[side];
+	uint64_t took = copy_width_clock() - start;
+	unsigned median = 0, width = 0;
+
+	pthread_mutex_lock(&copy->lock);
+	latency->microseconds[latency->count++ % COPY_SAMPLES] =
+		took > 10000000 ? 10000000 : (unsigned)took;
+	if (latency->count >= WIDTH_FEW_SAMPLES)
+		median = width_median(latency);
+	pthread_mutex_unlock(&copy->lock);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !width; i++)
+		if (median >= steps[i].microseconds)
+			width = steps[i].width;
+	if (width > copy->max_width)
+		width = copy->max_width;
+	if (width > pool_width(copy->pool))
+		pool_grow(copy->pool, width);
+}
