@@ -44,7 +44,7 @@
 #define HANDOFF_EXIT_NODE 6
 
 /* What the steps of a job on this node need, from the prolog: the file STATE_DIR/steps/JOBID, root's, 0644
- * (state_dir and steps are 0711), written anew and renamed. Without a stage: failed says why. */
+ * (state_dir and steps are 0711). Without a stage: failed says why. */
 struct handoff {
 	char *dir; /* STAGE_DIR; NULL if failed */
 	char *tier; /* STAGE_TIER */
@@ -52,12 +52,18 @@ struct handoff {
 	char *notice; /* the stage-in's line for the job's output; NULL: none */
 };
 
+/* Writes the file anew under another name, durable, and renames it; makes state_dir and steps where they are
+ * missing. failed and notice may hold any bytes, control bytes are escaped. job_id: digits (-EINVAL). */
 int handoff_write(const char *state_dir, const char *job_id, const struct handoff *handoff,
 	struct error *err);
-/* -ENOENT where the job has none (it did not ask for staging). Refuses a file that is not root's (or of the
- * caller's effective uid, for tests). Caller frees with handoff_free. */
+
+/* -ENOENT where the job has none (it did not ask for staging); -EPERM for a file that is not root's (or of
+ * the caller's effective uid, for tests) or that others can write; -EBADMSG for a damaged one. Caller frees
+ * with handoff_free; *handoff is untouched on failure. */
 int handoff_read(const char *state_dir, const char *job_id, struct handoff *handoff,
 	struct error *err);
+
+/* What is missing already is success. */
 int handoff_remove(const char *state_dir, const char *job_id, struct error *err);
 void handoff_free(struct handoff *handoff);
 

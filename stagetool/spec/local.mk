@@ -2,7 +2,7 @@ noinst_LTLIBRARIES += libspec.la
 libspec_la_SOURCES = \
 	stagetool/spec/conf.c stagetool/spec/conf.h \
 	stagetool/spec/conf_file.c stagetool/spec/conf_private.h \
-	stagetool/spec/handoff.h \
+	stagetool/spec/handoff.c stagetool/spec/handoff.h \
 	stagetool/spec/spec.c stagetool/spec/spec.h \
 	stagetool/spec/spec_check.c \
 	stagetool/spec/spec_encode.c \

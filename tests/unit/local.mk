@@ -134,4 +134,10 @@ tests_unit_test_links_SOURCES = tests/unit/test_links.c
 tests_unit_test_links_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_links_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_handoff
+TESTS += tests/unit/test_handoff
+tests_unit_test_handoff_SOURCES = tests/unit/test_handoff.c
+tests_unit_test_handoff_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_handoff_LDADD = libspec.la libbase.la $(CMOCKA_LIBS)
+
 endif
