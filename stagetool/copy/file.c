@@ -83,6 +83,18 @@ static int file_open(struct copy_file *file, int dirfd)
 	}
 }
 
+/* The other names of the file are not to wait for this one any more. */
+static void file_end_group(struct copy_file *file)
+{
+	struct copy_entry entry = file->entry;
+
+	if (!file->leads)
+		return;
+	entry.st = file->led;
+	file->leads = false;
+	copy_group_end(&entry, NULL, false);
+}
+
 /* It was listed as a file, and is another thing now: whatever it is, it is handled as that. */
 static int file_became_other(struct copy_file *file, int dirfd, struct error *err, unsigned worker)
 {
@@ -92,6 +104,7 @@ static int file_became_other(struct copy_file *file, int dirfd, struct error *er
 		return error_errno(err, "stat");
 	if (S_ISREG(entry->st.st_mode))
 		return error_sys(err, -EAGAIN, "open: it is being exchanged");
+	file_end_group(file);
 	copy_other_send(entry, worker);
 	return FILE_THROUGH;
 }
@@ -232,10 +245,14 @@ static int file_begin(struct copy_file *file, struct error *err, unsigned worker
 	if (rc)
 		return rc;
 	file->of_source = false;
+	if (file->leads && (file->led.st_ino != file->entry.st.st_ino ||
+				   file->led.st_dev != file->entry.st.st_dev))
+		file_end_group(file);
 	if (file->entry.st.st_nlink > 1 && !file->leads) {
 		if (copy_group_claim(&file->entry, false, worker) == COPY_CLAIM_THROUGH)
 			return FILE_THROUGH;
 		file->leads = true;
+		file->led = file->entry.st;
 	}
 	rc = file_plan(file, err);
 	if (rc)
@@ -378,8 +395,7 @@ static void file_conclude(struct copy_file *file, int rc, const struct error *er
 		copy_entry_tell(&file->entry, COPY_CHANGED, NULL, err, worker);
 	else
 		copy_entry_fail(&file->entry, file->of_source, err, worker);
-	if (file->leads)
-		copy_group_end(&file->entry, NULL, false);
+	file_end_group(file);
 }
 
 bool copy_file_settle(struct copy_file *file, int rc, struct error *err, unsigned worker)
@@ -449,5 +465,6 @@ void copy_file_lead(struct copy_entry *entry, unsigned worker)
 	file_init(&file, entry);
 	file.entry.owned = false; /* names and directory stay the caller's until we return */
 	file.leads = true;
+	file.led = entry->st;
 	copy_file_work(&file, worker);
 }

@@ -15,7 +15,8 @@ struct copy_file {
 	int dirfd;        /* of the destination's directory, pinned; -1: not */
 	dev_t dirdev;
 	bool have_source;
-	bool leads;     /* a group of hard links */
+	bool leads;     /* a group of hard links: */
+	struct stat led; /* of this file; the name may be another one by now */
 	bool blocking;  /* opened without O_NONBLOCK: somebody said EAGAIN */
 	bool of_source; /* what went wrong, went wrong there */
 	bool stream;    /* its size says nothing (/proc): read to the end */

@@ -152,8 +152,12 @@ static void group_wait_run(struct pool_task *task, unsigned worker)
 	struct copy *copy = name->entry.copy;
 
 	copy_worker_get(copy, worker);
-	if (copy_group_claim(&name->entry, true, worker) == COPY_CLAIM_LEAD)
-		copy_file_lead(&name->entry, worker);
+	if (copy_group_claim(&name->entry, true, worker) == COPY_CLAIM_LEAD) {
+		if (S_ISREG(name->entry.st.st_mode))
+			copy_file_lead(&name->entry, worker);
+		else
+			copy_other_lead(&name->entry, worker);
+	}
 	group_name_free(name, worker);
 }
 

@@ -197,6 +197,7 @@ void copy_group_flush(struct copy *copy);
 
 /* other.c */
 void copy_other_send(struct copy_entry *entry, unsigned worker);
+void copy_other_lead(struct copy_entry *entry, unsigned worker);
 
 /* outcome.c */
 void copy_entry_tell(const struct copy_entry *entry, enum copy_outcome outcome,

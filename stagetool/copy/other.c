@@ -59,6 +59,7 @@ struct other_result {
 	int attribute_code;
 	struct error attribute, conflict;
 	struct stat dst;
+	bool have_dst;
 };
 
 /* From the source's attributes to the final name. */
@@ -94,33 +95,47 @@ static int other_copy(struct copy_entry *entry, int srcdir, int dirfd, const cha
 		}
 	}
 	atomic_store_explicit(&dir->touched, true, memory_order_relaxed);
-	at = temp[0] ? result->published.name : entry->dst_name;
-	if (fstatat(dirfd, at, &result->dst, AT_SYMLINK_NOFOLLOW))
-		return error_errno(err, "stat");
+	if (!temp[0])
+		strcpy(result->published.name, entry->dst_name);
+	at = result->published.name;
+	result->have_dst = S_ISLNK(entry->st.st_mode) &&
+			   !fstatat(dirfd, at, &result->dst, AT_SYMLINK_NOFOLLOW);
 	return 0;
 }
 
-static void other_tell(struct copy_entry *entry, const struct other_result *result, unsigned worker)
+static void other_tell_done(
+	struct copy_entry *entry, const struct other_result *result, unsigned worker)
 {
+	const struct stat *dst = result->have_dst ? &result->dst : NULL;
 	struct error why = ERROR_INIT;
 	char text[64];
 
-	if (result->published.fate != PUBLISH_DONE) {
-		copy_entry_tell(entry, COPY_CONFLICT, NULL, &result->conflict, worker);
-		return;
-	}
 	if (result->attribute_code < 0)
-		copy_entry_tell(entry, COPY_ATTRIBUTE, &result->dst, &result->attribute, worker);
+		copy_entry_tell(entry, COPY_ATTRIBUTE, dst, &result->attribute, worker);
 	if (result->dropped) {
 		error_set(&why, -EPERM, "without %s",
 			meta_dropped_text(result->dropped, text, sizeof(text)));
-		copy_entry_tell(entry, COPY_DROPPED, &result->dst, &why, worker);
+		copy_entry_tell(entry, COPY_DROPPED, dst, &why, worker);
 	}
-	copy_entry_tell(
-		entry, COPY_DONE, S_ISLNK(entry->st.st_mode) ? &result->dst : NULL, NULL, worker);
+	copy_entry_tell(entry, COPY_DONE, dst, NULL, worker);
 }
 
-static int other_send(struct copy_entry *entry, bool *of_source, unsigned worker, struct error *err)
+static void other_tell(
+	struct copy_entry *entry, const struct other_result *result, bool leads, unsigned worker)
+{
+	enum publish_fate fate = result->published.fate;
+
+	if (fate == PUBLISH_DONE)
+		other_tell_done(entry, result, worker);
+	else
+		copy_entry_tell(entry, COPY_CONFLICT, NULL, &result->conflict, worker);
+	if (leads)
+		copy_group_end(entry, fate == PUBLISH_REFUSED ? NULL : result->published.name,
+			fate == PUBLISH_DONE);
+}
+
+static int other_send(struct copy_entry *entry, bool *of_source, bool leads, unsigned worker,
+	struct error *err)
 {
 	struct other_result result = { .published = { .fate = PUBLISH_DONE } };
 	autofree char *target = NULL;
@@ -146,7 +161,7 @@ static int other_send(struct copy_entry *entry, bool *of_source, unsigned worker
 	}
 	copy_entry_unpin_source(entry);
 	if (!rc)
-		other_tell(entry, &result, worker);
+		other_tell(entry, &result, leads, worker);
 	return rc;
 }
 
@@ -159,21 +174,42 @@ static const char *other_kind(mode_t mode)
 	return "an entry of an unknown kind is not copied";
 }
 
-void copy_other_send(struct copy_entry *entry, unsigned worker)
+static void other_run(struct copy_entry *entry, bool leads, unsigned worker)
 {
 	struct error err = ERROR_INIT;
 	unsigned attempt = 0;
 	bool of_source;
 	int rc;
 
+	do
+		rc = other_send(entry, &of_source, leads, worker, &err);
+	while (rc < 0 && !copy_stopped(entry->copy) && retry_again(rc, &attempt));
+	if (rc == 0)
+		return;
+	copy_entry_fail(entry, of_source, &err, worker);
+	if (leads)
+		copy_group_end(entry, NULL, false);
+}
+
+void copy_other_send(struct copy_entry *entry, unsigned worker)
+{
+	struct error err = ERROR_INIT;
+	bool leads = false;
+
 	if (!S_ISLNK(entry->st.st_mode) && !S_ISFIFO(entry->st.st_mode)) {
 		error_set(&err, -EOPNOTSUPP, "%s", other_kind(entry->st.st_mode));
 		copy_entry_tell(entry, COPY_SPECIAL, NULL, &err, worker);
 		return;
 	}
-	do
-		rc = other_send(entry, &of_source, worker, &err);
-	while (rc < 0 && !copy_stopped(entry->copy) && retry_again(rc, &attempt));
-	if (rc < 0)
-		copy_entry_fail(entry, of_source, &err, worker);
+	if (entry->st.st_nlink > 1) {
+		if (copy_group_claim(entry, false, worker) == COPY_CLAIM_THROUGH)
+			return;
+		leads = true;
+	}
+	other_run(entry, leads, worker);
+}
+
+void copy_other_lead(struct copy_entry *entry, unsigned worker)
+{
+	other_run(entry, true, worker);
 }

@@ -107,7 +107,7 @@ static bool tree_is_equal(const struct stat *src, const struct stat *dst)
 /* Asks the caller about an entry whose lstat is known, and does it. */
 static void entry_judge(struct copy_entry *entry, unsigned worker)
 {
-	bool linked = S_ISREG(entry->st.st_mode) && entry->st.st_nlink > 1;
+	bool linked = entry->st.st_nlink > 1;
 	struct stat dst;
 	bool have_dst;
 

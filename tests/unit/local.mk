@@ -140,4 +140,10 @@ tests_unit_test_handoff_SOURCES = tests/unit/test_handoff.c
 tests_unit_test_handoff_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_handoff_LDADD = libspec.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_copy_links
+TESTS += tests/unit/test_copy_links
+tests_unit_test_copy_links_SOURCES = tests/unit/test_copy_links.c
+tests_unit_test_copy_links_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_copy_links_LDADD = libcopy.la libtree.la libbase.la $(CMOCKA_LIBS)
+
 endif
