@@ -1,1 +1,7 @@
-EXTRA_DIST += tests/slurm/cluster
+EXTRA_DIST += tests/slurm/cluster tests/slurm/helpers.bash tests/slurm/fake-tool tests/slurm/plugin.bats
+
+if WITH_SLURM
+check_PROGRAMS += tests/slurm/write-handoff
+endif
+tests_slurm_write_handoff_SOURCES = tests/slurm/write-handoff.c
+tests_slurm_write_handoff_LDADD = libspec.la libbase.la $(INIH_LIBS)
