@@ -27,6 +27,9 @@ struct manifest_identity {
 	uint32_t mtime_nsec, ctime_nsec;
 };
 
+/* The mode of a directory that is only known to be on the way to something, or not yet complete. */
+#define MANIFEST_MODE_UNKNOWN UINT32_MAX
+
 struct manifest_entry {
 	uint32_t type;           /* S_IFMT bits */
 	uint32_t mode, uid, gid; /* local; mode without the type */
@@ -49,6 +52,14 @@ int manifest_open(int stagefd, bool create, struct manifest **manifest, struct e
  * (not of the process) costs the manifest, which manifest_open then says. Without it every batch is
  * safe. */
 int manifest_bulk(struct manifest *manifest, struct error *err);
+
+/* Remembers that what is being staged in is not synced: while the machine runs that does no harm.
+ */
+int manifest_not_synced(struct manifest *manifest, struct error *err);
+
+/* Whether the machine went down since then: a file that was staged in may have lost its content,
+ * and that it differs from its record does not say that a job changed it. */
+int manifest_rebooted(struct manifest *manifest, bool *rebooted, struct error *err);
 
 /* Writes what is buffered and makes it durable. Errors of earlier puts show here at the latest. */
 int manifest_sync(struct manifest *manifest, struct error *err);
@@ -98,11 +109,5 @@ int manifest_each(struct manifest *manifest, uint32_t tree, uint64_t dir,
 	int (*each)(
 		void *ctx, const char *name, const struct manifest_entry *entry, struct error *err),
 	void *ctx, struct error *err);
-
-/* Notes: texts to come back to in this run, in flat memory however many there are. Any thread. */
-int manifest_note(struct manifest *manifest, const char *text, struct error *err);
-/* Calls back for each note (each may be NULL) and drops it, until one returns nonzero. */
-int manifest_take_notes(struct manifest *manifest,
-	int (*each)(void *ctx, const char *text, struct error *err), void *ctx, struct error *err);
 
 #endif

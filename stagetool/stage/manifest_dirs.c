@@ -52,7 +52,9 @@ static int make_dir(struct manifest *manifest, uint32_t tree, uint64_t *dir, con
 	int rc = manifest_get(manifest, tree, *dir, name, &entry, err);
 
 	if (rc == -ENOENT || (rc == 0 && entry.type != S_IFDIR)) {
-		entry = (struct manifest_entry){ .type = S_IFDIR, .run = manifest->run };
+		entry = (struct manifest_entry){
+			.type = S_IFDIR, .mode = MANIFEST_MODE_UNKNOWN, .run = manifest->run
+		};
 		entry.dir = manifest_new_dir(manifest);
 		rc = manifest_put(manifest, tree, *dir, name, &entry, err);
 	}

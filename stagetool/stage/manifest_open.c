@@ -69,10 +69,10 @@ static int take_lock(struct manifest *manifest, struct error *err)
 					    : error_errno(err, "manifest: locking");
 	if (!manifest->writer)
 		return 0;
+	/* Who holds it is for a message only: a full disk must not keep results from being sent. */
 	length = snprintf(who, sizeof(who), "%ld\n", (long)getpid());
-	if (ftruncate(manifest->lockfd, 0) < 0 ||
-		pwrite(manifest->lockfd, who, (size_t)length, 0) < 0)
-		return error_errno(err, "manifest: writing the lock");
+	if (ftruncate(manifest->lockfd, 0) == 0)
+		(void)!pwrite(manifest->lockfd, who, (size_t)length, 0);
 	return 0;
 }
 
@@ -125,6 +125,36 @@ int manifest_bulk(struct manifest *manifest, struct error *err)
 		return error_errno(err, "manifest: writing the marker");
 	mdb_env_set_flags(manifest->env, MDB_NOSYNC, 1);
 	manifest->bulk = true;
+	return 0;
+}
+
+int manifest_not_synced(struct manifest *manifest, struct error *err)
+{
+	struct manifest_key key;
+	char boot[64];
+
+	read_boot(boot);
+	manifest_key_make(MANIFEST_META, META_STATE, "boot", 4, &key, NULL);
+	return manifest_put_value(manifest, &key, boot, strlen(boot), err);
+}
+
+int manifest_rebooted(struct manifest *manifest, bool *rebooted, struct error *err)
+{
+	autofree char *then = NULL;
+	void *value = NULL;
+	struct manifest_key key;
+	size_t size;
+	char now[64];
+	int rc;
+
+	manifest_key_make(MANIFEST_META, META_STATE, "boot", 4, &key, NULL);
+	rc = manifest_value(manifest, &key, &value, &size, err);
+	then = value;
+	*rebooted = false;
+	if (rc < 0)
+		return rc == -ENOENT ? 0 : rc;
+	read_boot(now);
+	*rebooted = !now[0] || size != strlen(now) || memcmp(then, now, size) != 0;
 	return 0;
 }
 

@@ -21,7 +21,7 @@ struct manifest_key {
 
 /* The tree of what is no entry, and its directories. */
 #define MANIFEST_META UINT32_MAX
-enum manifest_meta_dir { META_STATE, META_PAIR_ROOTS, META_PAIR_IDS, META_NOTES };
+enum manifest_meta_dir { META_STATE, META_PAIR_ROOTS, META_PAIR_IDS };
 
 #define MANIFEST_RECORD_SIZE 113
 
@@ -71,7 +71,7 @@ struct manifest {
 	int dirfd, lockfd;
 	bool writer, bulk;
 	uint32_t run;
-	atomic_uint_fast64_t next_dir, next_note;
+	atomic_uint_fast64_t next_dir;
 	atomic_uint pairs;
 
 	pthread_mutex_t buffer_lock; /* active, flushing, failed */

@@ -146,4 +146,17 @@ tests_unit_test_copy_links_SOURCES = tests/unit/test_copy_links.c
 tests_unit_test_copy_links_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_copy_links_LDADD = libcopy.la libtree.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_delta
+TESTS += tests/unit/test_delta
+tests_unit_test_delta_SOURCES = tests/unit/test_delta.c
+tests_unit_test_delta_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_delta_LDADD = libstage.la libbase.la $(CMOCKA_LIBS) $(LMDB_LIBS) $(XXHASH_LIBS)
+
+check_PROGRAMS += tests/unit/test_plan
+TESTS += tests/unit/test_plan
+tests_unit_test_plan_SOURCES = tests/unit/test_plan.c
+tests_unit_test_plan_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_plan_LDADD = libstage.la libtree.la libspec.la libbase.la $(CMOCKA_LIBS) \
+	$(LMDB_LIBS) $(XXHASH_LIBS)
+
 endif

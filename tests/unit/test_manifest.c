@@ -487,27 +487,6 @@ static void a_crash_of_the_machine_in_bulk_mode_is_noticed(void **state)
 	expect_refused(place, "machine went down");
 }
 
-static int gather_note(void *ctx, const char *text, struct error *err)
-{
-	(void)err;
-	strcat(ctx, text);
-	return 0;
-}
-
-static void notes_come_back_once(void **state)
-{
-	struct manifest *manifest = opened(*state);
-	char gathered[32] = "";
-
-	assert_int_equal(manifest_note(manifest, "one", NULL), 0);
-	assert_int_equal(manifest_note(manifest, "two", NULL), 0);
-	assert_int_equal(manifest_take_notes(manifest, gather_note, gathered, NULL), 0);
-	assert_string_equal(gathered, "onetwo");
-	assert_int_equal(manifest_take_notes(manifest, gather_note, gathered, NULL), 0);
-	assert_string_equal(gathered, "onetwo");
-	manifest_close(manifest);
-}
-
 #define THREADS 4
 #define PER_THREAD 20000
 
@@ -582,7 +561,6 @@ int main(void)
 		TEST(another_programs_database_is_refused),
 		TEST(a_symlink_in_its_place_is_not_followed),
 		TEST(a_crash_of_the_machine_in_bulk_mode_is_noticed),
-		TEST(notes_come_back_once),
 		TEST(threads_see_their_own),
 	};
 

@@ -1,0 +1,37 @@
+/*
+ * Parts of stage-in.
+ */
+#ifndef STAGE_STAGE_IN_H
+#define STAGE_STAGE_IN_H
+
+#include "stage/transfer_private.h"
+
+/* Where an item goes. */
+struct stage_in_target {
+	int fd;           /* of its parent, or, with name ".", its own */
+	char *dir;        /* the parent, relative to the stage, without symlinks */
+	char *root;       /* the item's root, likewise */
+	const char *name; /* of the root in fd */
+	bool exists;
+};
+
+/* Finds it, and makes the parents. Release with stage_in_target_free, also after a failure
+ * (initialize with fd -1). */
+int stage_in_target(struct transfer_item *item, struct stage_in_target *target, struct error *err);
+void stage_in_target_free(struct stage_in_target *target);
+
+/* What an item brought, for when it has to be taken back. */
+struct stage_in_brought {
+	char *root; /* its place in the stage; NULL: it did not get that far */
+	bool existed;
+};
+
+/* Brings one item. */
+int stage_in(struct transfer_item *item, struct stage_in_brought *brought, struct error *err);
+
+/* Takes back what this run brought of an item: all of it where there was nothing before, else what
+ * is as its record of this run says, and directories that are then empty. What can not be removed
+ * stays. */
+void stage_in_undo(struct transfer_item *item, const struct stage_in_brought *brought);
+
+#endif
