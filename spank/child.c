@@ -1,4 +1,4 @@
-#include "child.h"
+#include "spank/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,8 +69,8 @@ static void channel_read(struct channel *channel)
 	}
 }
 
-/* Between fork and exec in a process that may have threads: nothing here but system calls. Descriptors
- * above the report's are closed, whatever this process had open. */
+/* Between fork and exec in a process that may have threads: nothing here but system calls.
+ * Descriptors above the report's are closed, whatever this process had open. */
 static void become_child(char *const arguments[], char *const environment[], int report, int errors,
 	pid_t parent, bool follow_parent)
 {
@@ -118,16 +118,17 @@ static int reap(pid_t pid, int *status)
 	return rc;
 }
 
-/* Hears the child until it has ended. A process that it left behind may hold the pipes open: what counts is
- * the child itself. */
-static int attend(pid_t pid, struct channel channels[2], const struct child_hooks *hooks, int *status,
-	struct error *err)
+/* Hears the child until it has ended. A process that it left behind may hold the pipes open: what
+ * counts is the child itself. */
+static int attend(pid_t pid, struct channel channels[2], const struct child_hooks *hooks,
+	int *status, struct error *err)
 {
 	int64_t deadline = 0, next_look = now_ms() + TICK_MS;
 	bool stopping = false;
 
 	for (;;) {
-		struct pollfd fds[2] = { { channels[0].fd, POLLIN, 0 }, { channels[1].fd, POLLIN, 0 } };
+		struct pollfd fds[2] = { { channels[0].fd, POLLIN, 0 },
+			{ channels[1].fd, POLLIN, 0 } };
 		/* The report ends when the child ends, or is about to. */
 		int wait = channels[0].fd < 0 ? 10 : TICK_MS;
 		int ended;

@@ -16,16 +16,17 @@ struct child_hooks {
 	/* A line on the report pipe; a line on standard error. Without the newline, borrowed. */
 	void (*report)(void *ctx, const char *line);
 	void (*said)(void *ctx, const char *line);
-	/* Every now and then (at least each second). False: the child is to be stopped: it gets SIGTERM,
-	 * and after grace seconds its process group SIGKILL. Not called again after that. */
+	/* Every now and then (at least each second). False: the child is to be stopped: it gets
+	 * SIGTERM, and after grace seconds its process group SIGKILL. Not called again after that.
+	 */
 	bool (*go_on)(void *ctx);
 	unsigned grace;
 	bool follow_parent; /* SIGTERM also when this process dies */
 };
 
-/* Runs arguments[0] with arguments and environment in a process group of its own, standard input and
- * output on /dev/null, until it has ended. *status is its wait status. Negative errno if it could not be
- * started. */
+/* Runs arguments[0] with arguments and environment in a process group of its own, standard input
+ * and output on /dev/null, until it has ended. *status is its wait status. Negative errno if it
+ * could not be started. */
 int child_run(char *const arguments[], char *const environment[], const struct child_hooks *hooks,
 	int *status, struct error *err);
 

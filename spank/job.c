@@ -1,4 +1,4 @@
-#include "job.h"
+#include "spank/job.h"
 
 #include <errno.h>
 #include <slurm/slurm.h>
@@ -17,8 +17,8 @@ static int slurm_failure(struct error *err, const char *what, uint32_t id)
 {
 	int code = slurm_get_errno();
 
-	return error_set(err, code == ESLURM_INVALID_JOB_ID ? -ESRCH : -EIO, "%s of job %u: %s", what,
-		id, slurm_strerror(code));
+	return error_set(err, code == ESLURM_INVALID_JOB_ID ? -ESRCH : -EIO, "%s of job %u: %s",
+		what, id, slurm_strerror(code));
 }
 
 static char *copy_text(const char *text)
@@ -136,8 +136,8 @@ bool job_is_live(const struct job *job)
 	return !(job->state & JOB_COMPLETING) && (base == JOB_RUNNING || base == JOB_SUSPENDED);
 }
 
-static int update(const struct job *job, job_desc_msg_t *message, const char *what,
-	struct error *err)
+static int update(
+	const struct job *job, job_desc_msg_t *message, const char *what, struct error *err)
 {
 	message->job_id = job->id;
 	if (slurm_update_job(message) != SLURM_SUCCESS)
@@ -145,8 +145,8 @@ static int update(const struct job *job, job_desc_msg_t *message, const char *wh
 	return 0;
 }
 
-int job_set_comments(const struct job *job, const char *comment, const char *admin_comment,
-	struct error *err)
+int job_set_comments(
+	const struct job *job, const char *comment, const char *admin_comment, struct error *err)
 {
 	autofree char *comment_copy = comment ? strdup(comment) : NULL;
 	autofree char *admin_copy = admin_comment ? strdup(admin_comment) : NULL;
@@ -202,8 +202,8 @@ int job_drain_node(const char *node, const char *reason, struct error *err)
 	message.reason_uid = getuid();
 	message.node_state = NODE_STATE_DRAIN;
 	if (slurm_update_node(&message) != SLURM_SUCCESS)
-		return error_set(err, -EIO, "draining node %s: %s", node,
-			slurm_strerror(slurm_get_errno()));
+		return error_set(
+			err, -EIO, "draining node %s: %s", node, slurm_strerror(slurm_get_errno()));
 	return 0;
 }
 
@@ -220,8 +220,8 @@ bool job_waits_for_prologs(bool batch)
 	return waits;
 }
 
-int job_node_place(const char *nodelist, const char *node, int *index, int *count,
-	struct error *err)
+int job_node_place(
+	const char *nodelist, const char *node, int *index, int *count, struct error *err)
 {
 	hostlist_t list = slurm_hostlist_create(nodelist);
 
@@ -231,6 +231,7 @@ int job_node_place(const char *nodelist, const char *node, int *index, int *coun
 	*count = slurm_hostlist_count(list);
 	slurm_hostlist_destroy(list);
 	if (*index < 0)
-		return error_set(err, -EINVAL, "node %s is not among the job's nodes %s", node, nodelist);
+		return error_set(
+			err, -EINVAL, "node %s is not among the job's nodes %s", node, nodelist);
 	return 0;
 }

@@ -10,7 +10,7 @@ stage_la_SOURCES = \
 	spank/submit.c spank/submit.h \
 	spank/tool.c spank/tool.h \
 	spank/verdict.c spank/verdict.h
-stage_la_CPPFLAGS = $(AM_CPPFLAGS)
+stage_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 # Slurm's own symbols are those of the program that loads the plugin, found when they are called; ours stay
 # hidden from it.
 stage_la_LDFLAGS = -module -avoid-version -shared -Wl,-z,lazy \

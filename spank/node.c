@@ -1,4 +1,4 @@
-#include "node.h"
+#include "spank/node.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "job.h"
-#include "plugin.h"
+#include "spank/job.h"
+#include "spank/plugin.h"
 #include "spec/conf.h"
 #include "spec/handoff.h"
-#include "tool.h"
-#include "verdict.h"
+#include "spank/tool.h"
+#include "spank/verdict.h"
 
 /* Seconds for which slurmctld is asked again: about what it takes to start it anew. */
 #define PATIENCE 120
@@ -34,7 +34,7 @@ struct prolog {
 	struct plugin plugin;
 	const char *node;
 	uint32_t id;
-	struct job job; /* as it was at the start */
+	struct job job;   /* as it was at the start */
 	int index, count; /* of the node among the job's */
 	time_t began, next_look, next_progress;
 	bool told_progress;
@@ -57,7 +57,8 @@ static int job_number(uint32_t *id, const char **node)
 
 	*node = getenv("SLURMD_NODENAME");
 	if (!number || *end || number > UINT32_MAX || !*node) {
-		slurm_error("stagetool: SLURM_JOB_ID or SLURMD_NODENAME is not set as it should be");
+		slurm_error(
+			"stagetool: SLURM_JOB_ID or SLURMD_NODENAME is not set as it should be");
 		return -EINVAL;
 	}
 	*id = (uint32_t)number;
@@ -114,8 +115,8 @@ static void prolog_progress(void *ctx, const char *text)
 	job_free(&job);
 }
 
-/* The time that staging took is given back. Every node of the job does this: the limit is raised to what
- * it was at the start and this node's share, if it is not there yet. */
+/* The time that staging took is given back. Every node of the job does this: the limit is raised to
+ * what it was at the start and this node's share, if it is not there yet. */
 static void extend_limit(const struct prolog *prolog)
 {
 	struct error err = ERROR_INIT;
@@ -133,8 +134,7 @@ static void extend_limit(const struct prolog *prolog)
 	conf_free(conf);
 	if (!extend || job_load(prolog->id, 0, &job, &err))
 		return;
-	if (job_is_live(&job) && job.time_limit < wanted &&
-		job_set_time_limit(&job, wanted, &err))
+	if (job_is_live(&job) && job.time_limit < wanted && job_set_time_limit(&job, wanted, &err))
 		slurm_error("stagetool: %s", err.text);
 	job_free(&job);
 }
@@ -155,8 +155,8 @@ static void leave_failure(const struct prolog *prolog, char *failure)
 		slurm_error("stagetool: %s", err.text);
 }
 
-/* The failure is put where each node, the user and the administrator can read it. A user that is waiting
- * is told, and where nothing else would keep the job from starting it is ended. */
+/* The failure is put where each node, the user and the administrator can read it. A user that is
+ * waiting is told, and where nothing else would keep the job from starting it is ended. */
 static int tell_failure(const struct prolog *prolog, const char *failure, struct error *err)
 {
 	const char *client = getenv(HANDOFF_SPANK_CLIENT);
@@ -287,7 +287,8 @@ int node_prolog(int count, char *arguments[])
 	return rc;
 }
 
-/* Where slurmctld does not answer: a nonzero exit code is a failure, but a cancelled job shows 0 too. */
+/* Where slurmctld does not answer: a nonzero exit code is a failure, but a cancelled job shows 0
+ * too. */
 static const char *guess_state(void)
 {
 	const char *code = getenv("SLURM_JOB_EXIT_CODE");

@@ -4,8 +4,9 @@
 #ifndef SPANK_NODE_H
 #define SPANK_NODE_H
 
-/* What slurm_spank_job_prolog and slurm_spank_job_epilog return: nonzero drains the node, which is right only
- * where the verdict can not be told to slurmctld. count and arguments are of plugstack.conf. */
+/* What slurm_spank_job_prolog and slurm_spank_job_epilog return: nonzero drains the node, which is
+ * right only where the verdict can not be told to slurmctld. count and arguments are of
+ * plugstack.conf. */
 int node_prolog(int count, char *arguments[]);
 int node_epilog(int count, char *arguments[]);
 

@@ -1,4 +1,4 @@
-#include "plugin.h"
+#include "spank/plugin.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,8 @@ int plugin_parse(int count, char *arguments[], struct plugin *plugin, struct err
 			plugin->conf_given = true;
 		} else {
 			return error_set(err, -EINVAL,
-				"plugstack.conf: stage.so: '%s' is not known: expected tool=PATH or conf=PATH",
+				"plugstack.conf: stage.so: '%s' is not known: expected tool=PATH "
+				"or conf=PATH",
 				arguments[i]);
 		}
 	}

@@ -17,7 +17,8 @@ struct plugin {
 /* -EINVAL for an argument that is none of these. */
 int plugin_parse(int count, char *arguments[], struct plugin *plugin, struct error *err);
 
-/* The tool runs as root: an absolute path to a regular file of root's that nobody else may write. */
+/* The tool runs as root: an absolute path to a regular file of root's that nobody else may write.
+ */
 int plugin_check_tool(const struct plugin *plugin, struct error *err);
 
 /* The options, in the order of their table. */

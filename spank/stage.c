@@ -1,13 +1,13 @@
 /*
- * The SPANK plugin's hooks, each one line to its side: submit.c (sbatch, salloc, srun), node.c (prolog and
- * epilog), step.c (slurmstepd).
+ * The SPANK plugin's hooks, each one line to its side: submit.c (sbatch, salloc, srun), node.c
+ * (prolog and epilog), step.c (slurmstepd).
  */
 #include <slurm/spank.h>
 
-#include "node.h"
-#include "plugin.h"
-#include "step.h"
-#include "submit.h"
+#include "spank/node.h"
+#include "spank/plugin.h"
+#include "spank/step.h"
+#include "spank/submit.h"
 
 SPANK_PLUGIN(stage, 1)
 
@@ -33,8 +33,8 @@ static struct spank_option options[] = {
 		option_seen },
 };
 
-/* In slurmstepd and slurmd a failing hook drains the node or keeps slurmd from starting: what is wrong in
- * plugstack.conf is told to who submits, and by the prolog. */
+/* In slurmstepd and slurmd a failing hook drains the node or keeps slurmd from starting: what is
+ * wrong in plugstack.conf is told to who submits, and by the prolog. */
 int slurm_spank_init(spank_t sp, int count, char *arguments[])
 {
 	spank_context_t context = spank_context();

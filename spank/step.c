@@ -1,4 +1,4 @@
-#include "step.h"
+#include "spank/step.h"
 
 #include <errno.h>
 #include <slurm/slurm.h>
@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "job.h"
+#include "spank/job.h"
 #include "spec/conf.h"
 #include "spec/handoff.h"
-#include "verdict.h"
+#include "spank/verdict.h"
 
 /* How long a batch step asks for its job while slurmctld does not answer. */
 #define PATIENCE 120
@@ -22,7 +22,7 @@ static struct {
 	bool asked;
 	bool batch;
 	struct handoff handoff;
-	bool failed; /* no task may start */
+	bool failed;   /* no task may start */
 	char *failure; /* why; NULL: no memory for it */
 } step;
 
@@ -61,8 +61,8 @@ static int read_handoff(int count, char *arguments[], uint32_t id, struct error 
 	return rc;
 }
 
-/* What another node's prolog found. slurmctld starts the batch script once all of them are over; the other
- * steps of a job come after that. */
+/* What another node's prolog found. slurmctld starts the batch script once all of them are over;
+ * the other steps of a job come after that. */
 static void ask_for_verdict(uint32_t id)
 {
 	struct error err = ERROR_INIT;
@@ -70,7 +70,8 @@ static void ask_for_verdict(uint32_t id)
 	const char *failure;
 
 	if (job_load(id, PATIENCE, &job, &err)) {
-		error_prefix(&err, -EIO, "whether the stage-in of all nodes went well is not known");
+		error_prefix(
+			&err, -EIO, "whether the stage-in of all nodes went well is not known");
 		fail_step(err.text);
 		return;
 	}
@@ -120,8 +121,9 @@ int step_task(spank_t sp)
 	}
 	if (!step.handoff.dir)
 		return 0;
-	return give(sp, "STAGE_DIR", step.handoff.dir) || give(sp, "STAGE_TIER", step.handoff.tier) ? -1
-												     : 0;
+	if (give(sp, "STAGE_DIR", step.handoff.dir))
+		return -1;
+	return give(sp, "STAGE_TIER", step.handoff.tier);
 }
 
 void step_greet(void)

@@ -1,4 +1,4 @@
-#include "submit.h"
+#include "spank/submit.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "job.h"
+#include "spank/job.h"
 #include "spec/handoff.h"
 #include "spec/spec.h"
-#include "verdict.h"
+#include "spank/verdict.h"
 
 #define OPTION_VARIABLE "SLURM_SPANK__SLURM_SPANK_OPTION_stage_"
 /* How far the clocks of this host and slurmctld's may be apart, in seconds. */
@@ -23,12 +23,13 @@
 static struct spec_list asked;
 static time_t began;
 
-/* Slurm puts a job's own options into its environment, and a sbatch or srun called there would take them as
- * if they were on its command line. But a new job asks for itself, and a step has no options. STAGE_DIR
- * goes too: the new job may run on another node, where that directory is not. */
+/* Slurm puts a job's own options into its environment, and a sbatch or srun called there would take
+ * them as if they were on its command line. But a new job asks for itself, and a step has no
+ * options. STAGE_DIR goes too: the new job may run on another node, where that directory is not. */
 void submit_begin(void)
 {
-	static const char *const options[] = { "stage_in", "stage_out", "stage_tier", "stage_size" };
+	static const char *const options[] = { "stage_in", "stage_out", "stage_tier",
+		"stage_size" };
 	char variable[128];
 
 	began = time(NULL);
@@ -45,8 +46,9 @@ void submit_begin(void)
 
 static int refuse_step(const char *job)
 {
-	slurm_error("stage options belong to a job: give them to sbatch or salloc, or to a srun that "
-		    "starts a job of its own. Inside job %s, call 'stagetool in' and 'stagetool out'.",
+	slurm_error(
+		"stage options belong to a job: give them to sbatch or salloc, or to a srun that "
+		"starts a job of its own. Inside job %s, call 'stagetool in' and 'stagetool out'.",
 		job);
 	return -1;
 }
@@ -122,8 +124,10 @@ int submit_start(spank_t sp)
 
 	if (asked_nothing())
 		return 0;
-	if (spank_get_item(sp, S_JOB_ID, &id) != ESPANK_SUCCESS || job_load(id, PATIENCE, &job, &err)) {
-		slurm_error("whether the stage-in of job %u went well is not known: %s", id, err.text);
+	if (spank_get_item(sp, S_JOB_ID, &id) != ESPANK_SUCCESS ||
+		job_load(id, PATIENCE, &job, &err)) {
+		slurm_error(
+			"whether the stage-in of job %u went well is not known: %s", id, err.text);
 		return -1;
 	}
 	failure = verdict_of(&job);

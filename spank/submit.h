@@ -1,12 +1,13 @@
 /*
- * sbatch, salloc and srun: what the user asks for is collected, checked, and handed on with the job.
+ * sbatch, salloc and srun: what the user asks for is collected, checked, and handed on with the
+ * job.
  */
 #ifndef SPANK_SUBMIT_H
 #define SPANK_SUBMIT_H
 
 #include <slurm/spank.h>
 
-#include "plugin.h"
+#include "spank/plugin.h"
 
 /* Before the options are read: an enclosing job's own are forgotten. */
 void submit_begin(void);

@@ -1,4 +1,4 @@
-#include "tool.h"
+#include "spank/tool.h"
 
 #include <errno.h>
 #include <slurm/spank.h>
@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "child.h"
+#include "spank/child.h"
 #include "spec/handoff.h"
 
 /* After SIGTERM the tool takes back what it did; that is a tree to be removed. */
@@ -89,11 +89,12 @@ static void add_place(struct environment *environment)
 	environment_add(environment, HANDOFF_NODE_COUNT "=%d", count);
 }
 
-/* What Slurm gives a Prolog script, the job's specs, and what only the plugin knows. Nothing else of this
- * process: it may have the options of other plugins. */
+/* What Slurm gives a Prolog script, the job's specs, and what only the plugin knows. Nothing else
+ * of this process: it may have the options of other plugins. */
 static int make_environment(const struct tool_run *run, struct environment *environment)
 {
-	environment_add(environment, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	environment_add(
+		environment, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
 	environment_add(environment, HANDOFF_REPORT_FD "=%d", CHILD_REPORT_FD);
 	for (char **value = environ; *value; value++)
 		if (!strncmp(*value, "SLURM", 5) ||
@@ -159,8 +160,8 @@ static bool ask_go_on(void *ctx)
 	return !hearing->run->go_on || hearing->run->go_on(hearing->run->ctx);
 }
 
-/* The tool's verdict counts only if it also ended as it should: one that died after it had spoken did not
- * finish. */
+/* The tool's verdict counts only if it also ended as it should: one that died after it had spoken
+ * did not finish. */
 static enum tool_verdict judge(struct hearing *hearing, int status)
 {
 	const char *verb = hearing->run->verb;
@@ -195,15 +196,13 @@ enum tool_verdict tool_run(const struct tool_run *run, char **text)
 		.grace = GRACE,
 		.follow_parent = run->follow_parent,
 	};
-	autofree char *tool = strdup(run->plugin->tool);
-	autofree char *verb = strdup(run->verb);
-	char *arguments[] = { tool, verb, NULL };
+	char *arguments[] = { (char *)run->plugin->tool, (char *)run->verb, NULL };
 	struct error err = ERROR_INIT;
 	enum tool_verdict verdict = TOOL_JOB;
 	int status = 0;
 	int rc = plugin_check_tool(run->plugin, &err);
 
-	if (!rc && (!tool || !verb || make_environment(run, &environment)))
+	if (!rc && make_environment(run, &environment))
 		rc = error_set(&err, -ENOMEM, "stagetool %s: out of memory", run->verb);
 	if (!rc)
 		rc = child_run(arguments, environment.values, &hooks, &status, &err);

@@ -1,4 +1,4 @@
-#include "verdict.h"
+#include "spank/verdict.h"
 
 #include <inttypes.h>
 #include <stdio.h>
