@@ -12,7 +12,7 @@
 struct decimal {
 	uint64_t whole;
 	uint64_t fraction; /* of scale */
-	uint64_t scale; /* 1: there is no fraction */
+	uint64_t scale;    /* 1: there is no fraction */
 };
 
 static bool parse_is_digit(char byte)
@@ -69,7 +69,8 @@ static int parse_unit(const char *unit)
 	found = strchr(letters, *unit >= 'a' && *unit <= 'z' ? *unit - 'a' + 'A' : *unit);
 	if (!found)
 		return -1;
-	if (!unit[1] || (found > letters && (!strcasecmp(unit + 1, "B") || !strcasecmp(unit + 1, "iB"))))
+	if (!unit[1] ||
+		(found > letters && (!strcasecmp(unit + 1, "B") || !strcasecmp(unit + 1, "iB"))))
 		return (int)(found - letters);
 	return -1;
 }
@@ -80,23 +81,26 @@ int parse_size(const char *text, uint64_t *bytes, struct error *err)
 	const char *unit;
 	int rc = parse_decimal(text, &number, &unit);
 	int power = rc ? -1 : parse_unit(unit);
-	__extension__ unsigned __int128 sum;
+	uint64_t factor, part, sum;
 
 	if (rc == -ERANGE)
 		return error_set(err, -ERANGE, "\"%s\" is too large for a size", text);
 	if (power < 0)
 		return error_set(err, -EINVAL,
-			"\"%s\" is not a size: expected a number and K, M, G, T or P, as in 500G or 1.5T",
+			"\"%s\" is not a size: expected a number and K, M, G, T or P, as in 500G "
+			"or 1.5T",
 			text);
 	if (power == 0 && number.scale > 1)
 		return error_set(err, -EINVAL,
-			"\"%s\" is not a size: part of a byte; expected a unit after it, as in 1.5G", text);
-	sum = number.whole;
-	sum <<= 10 * power;
-	sum += ((__extension__ (unsigned __int128)number.fraction) << (10 * power)) / number.scale;
-	if (sum > UINT64_MAX)
+			"\"%s\" is not a size: part of a byte; expected a unit after it, as in "
+			"1.5G",
+			text);
+	factor = UINT64_C(1) << (10 * power);
+	part = (uint64_t)((double)number.fraction / (double)number.scale * (double)factor);
+	if (__builtin_mul_overflow(number.whole, factor, &sum) ||
+		__builtin_add_overflow(sum, part, &sum))
 		return error_set(err, -ERANGE, "\"%s\" is too large for a size", text);
-	*bytes = (uint64_t)sum;
+	*bytes = sum;
 	return 0;
 }
 
@@ -106,7 +110,12 @@ int parse_duration(const char *text, uint64_t *seconds, struct error *err)
 		const char *unit;
 		uint64_t seconds;
 	} units[] = {
-		{ "", 1 }, { "s", 1 }, { "m", 60 }, { "h", 3600 }, { "d", 86400 }, { "w", 604800 },
+		{ "", 1 },
+		{ "s", 1 },
+		{ "m", 60 },
+		{ "h", 3600 },
+		{ "d", 86400 },
+		{ "w", 604800 },
 	};
 	const char *unit;
 	uint64_t number;
@@ -117,7 +126,8 @@ int parse_duration(const char *text, uint64_t *seconds, struct error *err)
 		for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 			if (strcasecmp(unit, units[i].unit))
 				continue;
-			rc = __builtin_mul_overflow(number, units[i].seconds, &number) ? -ERANGE : 0;
+			rc = __builtin_mul_overflow(number, units[i].seconds, &number) ? -ERANGE
+										       : 0;
 			break;
 		}
 	}
@@ -125,7 +135,9 @@ int parse_duration(const char *text, uint64_t *seconds, struct error *err)
 		return error_set(err, rc, "\"%s\" is too long for a time", text);
 	if (rc)
 		return error_set(err, rc,
-			"\"%s\" is not a time: expected a whole number and s, m, h, d or w, as in 7d", text);
+			"\"%s\" is not a time: expected a whole number and s, m, h, d or w, as in "
+			"7d",
+			text);
 	*seconds = number;
 	return 0;
 }
@@ -146,7 +158,8 @@ int parse_share(const char *text, uint64_t *bytes, double *percent, struct error
 	}
 	if (parse_decimal(text, &number, &end) || strcmp(end, "%"))
 		return error_set(err, -EINVAL,
-			"\"%s\" is not a share: expected a percentage or a size, as in 5%% or 100G", text);
+			"\"%s\" is not a share: expected a percentage or a size, as in 5%% or 100G",
+			text);
 	value = (double)number.whole + (double)number.fraction / (double)number.scale;
 	if (value > 100)
 		return error_set(err, -ERANGE, "\"%s\" is more than 100%%", text);

@@ -18,8 +18,16 @@
 
 /* The keys, and in which section they are. */
 enum key {
-	KEY_STATE_DIR, KEY_DEFAULT_TIER, KEY_SOURCES, KEY_KEEP_FAILED, KEY_EXTEND_LIMIT, KEY_THREADS,
-	KEY_PATH, KEY_MIN_FREE, KEY_DAX, N_KEYS,
+	KEY_STATE_DIR,
+	KEY_DEFAULT_TIER,
+	KEY_SOURCES,
+	KEY_KEEP_FAILED,
+	KEY_EXTEND_LIMIT,
+	KEY_THREADS,
+	KEY_PATH,
+	KEY_MIN_FREE,
+	KEY_DAX,
+	N_KEYS,
 };
 #define N_GENERAL_KEYS KEY_PATH
 
@@ -39,7 +47,7 @@ struct loading {
 	struct conf *conf;
 	const char *node;
 	struct conf_tier *tier; /* of the section; NULL: [stagetool], or none yet */
-	unsigned general_line; /* of [stagetool]; 0: not seen */
+	unsigned general_line;  /* of [stagetool]; 0: not seen */
 	unsigned section_line;
 	unsigned lines[N_KEYS]; /* where each key was given (the tier's ones: in this section) */
 };
@@ -62,7 +70,8 @@ void conf_free(struct conf *conf)
 }
 
 /* An absolute path for a directory of ours, %N expanded. */
-static int set_path(const struct loading *loading, const char *value, char **path, struct error *err)
+static int set_path(
+	const struct loading *loading, const char *value, char **path, struct error *err)
 {
 	const struct symbols symbols = { .node = loading->node };
 	autofree char *expanded = NULL, *clean = NULL;
@@ -70,7 +79,8 @@ static int set_path(const struct loading *loading, const char *value, char **pat
 
 	for (const char *at = strchr(value, '%'); at; at = strchr(at + 2, '%')) {
 		if (at[1] != 'N' && at[1] != '%')
-			return error_set(err, -EINVAL, "unknown symbol: expected %%N (node) or %%%%");
+			return error_set(
+				err, -EINVAL, "unknown symbol: expected %%N (node) or %%%%");
 	}
 	rc = symbols_expand(value, &symbols, &expanded, err);
 	if (rc)
@@ -79,7 +89,8 @@ static int set_path(const struct loading *loading, const char *value, char **pat
 	if (!clean)
 		return spec_no_memory(err);
 	if (*clean != '/' || !clean[1] || path_has_dotdot(clean))
-		return error_set(err, -EINVAL, "expected an absolute path below / and without \"..\"");
+		return error_set(
+			err, -EINVAL, "expected an absolute path below / and without \"..\"");
 	*path = take_ptr(clean);
 	return 0;
 }
@@ -89,7 +100,8 @@ static int add_source(struct conf *conf, const char *path, struct error *err)
 	char **sources;
 
 	if (*path != '/' || path_has_dotdot(path))
-		return error_set(err, -EINVAL, "\"%s\": expected absolute paths without \"..\"", path);
+		return error_set(
+			err, -EINVAL, "\"%s\": expected absolute paths without \"..\"", path);
 	sources = spec_grow(conf->sources, conf->n_sources, sizeof(*sources), err);
 	if (!sources)
 		return -ENOMEM;
@@ -109,7 +121,8 @@ static int set_sources(struct conf *conf, const char *value, struct error *err)
 
 	if (!copy)
 		return spec_no_memory(err);
-	for (char *path = strtok_r(copy, " \t", &rest); path && !rc; path = strtok_r(NULL, " \t", &rest))
+	for (char *path = strtok_r(copy, " \t", &rest); path && !rc;
+		path = strtok_r(NULL, " \t", &rest))
 		rc = add_source(conf, path, err);
 	return rc;
 }
@@ -127,7 +140,8 @@ static int set_keep_failed(struct conf *conf, const char *value, struct error *e
 
 	if (!rc && !conf->keep_failed)
 		return error_set(err, -EINVAL,
-			"results that could not be brought back would be removed at once: expected at least 1s");
+			"results that could not be brought back would be removed at once: expected "
+			"at least 1s");
 	return rc;
 }
 
@@ -192,8 +206,8 @@ static enum key find_key(const struct loading *loading, const struct conf_place 
 	for (int i = first; i < end; i++) {
 		if (!strcmp(name, key_names[i]))
 			return (enum key)i;
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
-			key_names[i]);
+		used += (size_t)snprintf(
+			names + used, sizeof(names) - used, "%s%s", used ? ", " : "", key_names[i]);
 	}
 	for (int i = 0; i < N_KEYS; i++) {
 		if (!strcmp(name, key_names[i])) {
@@ -216,7 +230,8 @@ static int on_value(void *ctx, const struct conf_place *place, const char *name,
 
 	if (!loading->section_line)
 		return conf_fail(place, err,
-			"%s stands before the first section: expected [stagetool] or [tier NAME]", name);
+			"%s stands before the first section: expected [stagetool] or [tier NAME]",
+			name);
 	key = find_key(loading, place, name, err);
 	if (key == N_KEYS)
 		return -EINVAL;
@@ -272,7 +287,8 @@ static int begin_tier(struct loading *loading, const struct conf_place *place, c
 	return spec_set_text(&loading->tier->name, name, err);
 }
 
-static int on_section(void *ctx, const struct conf_place *place, const char *name, struct error *err)
+static int on_section(
+	void *ctx, const struct conf_place *place, const char *name, struct error *err)
 {
 	struct loading *loading = ctx;
 	int rc = check_section(loading, place->path, err);
@@ -283,7 +299,8 @@ static int on_section(void *ctx, const struct conf_place *place, const char *nam
 	if (!strcmp(name, "stagetool")) {
 		loading->tier = NULL;
 		if (loading->general_line)
-			return conf_fail(place, err, "[stagetool] is given twice (first in line %u)",
+			return conf_fail(place, err,
+				"[stagetool] is given twice (first in line %u)",
 				loading->general_line);
 		loading->general_line = place->line;
 		return 0;
@@ -292,7 +309,8 @@ static int on_section(void *ctx, const struct conf_place *place, const char *nam
 		loading->lines[i] = 0;
 	if (!strncmp(name, TIER_PREFIX, strlen(TIER_PREFIX)))
 		return begin_tier(loading, place, name + strlen(TIER_PREFIX), err);
-	return conf_fail(place, err, "unknown section [%s]: expected [stagetool] or [tier NAME]", name);
+	return conf_fail(
+		place, err, "unknown section [%s]: expected [stagetool] or [tier NAME]", name);
 }
 
 /* What was not written gets its default; what only the whole shows is checked. */
@@ -306,8 +324,8 @@ static int conf_complete(const struct loading *loading, const char *path, struct
 	if (rc)
 		return rc;
 	if (!conf->n_tiers)
-		return error_set(err, -EINVAL, "%s: no tier: expected a section [tier NAME] with path = DIRECTORY",
-			path);
+		return error_set(err, -EINVAL,
+			"%s: no tier: expected a section [tier NAME] with path = DIRECTORY", path);
 	if (!conf->state_dir)
 		rc = spec_set_text(&conf->state_dir, DEFAULT_STATE_DIR, err);
 	if (!rc && !conf->default_tier)
@@ -315,7 +333,8 @@ static int conf_complete(const struct loading *loading, const char *path, struct
 	if (rc)
 		return rc;
 	if (!conf_tier(conf, NULL, &reason))
-		return conf_fail(&place, err, "default_tier = %s: %s", conf->default_tier, reason.text);
+		return conf_fail(
+			&place, err, "default_tier = %s: %s", conf->default_tier, reason.text);
 	return 0;
 }
 
@@ -354,8 +373,8 @@ const struct conf_tier *conf_tier(const struct conf *conf, const char *name, str
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
 				used ? ", " : "", conf->tiers[i].name);
 	}
-	error_set(err, -ENOENT, "there is no tier %s: expected one of %s", spec_quote(name, 0, quoted),
-		names);
+	error_set(err, -ENOENT, "there is no tier %s: expected one of %s",
+		spec_quote(name, 0, quoted), names);
 	return NULL;
 }
 
@@ -367,7 +386,8 @@ bool conf_allows_source(const struct conf *conf, const char *path)
 		const char *source = conf->sources[i];
 		size_t length = strlen(source);
 
-		if (!source[1] || (!strncmp(path, source, length) && (!path[length] || path[length] == '/')))
+		if (!source[1] ||
+			(!strncmp(path, source, length) && (!path[length] || path[length] == '/')))
 			return true;
 	}
 	return !conf->n_sources;

@@ -13,9 +13,9 @@
 #define BLANKS " \t"
 
 /*
- * inih splits lines; it cuts long names and lines without a word, says nothing of an empty section, takes
- * ':' for '=', and an indented line for the rest of the one before. So every line is looked at here before
- * inih sees it.
+ * inih splits lines; it cuts long names and lines without a word, says nothing of an empty section,
+ * and takes a ':' as '=' and an indented line as the rest of the one before. So every line is
+ * looked at here before inih sees it.
  */
 struct reading {
 	FILE *file;
@@ -83,7 +83,8 @@ static int read_section(const struct reading *reading)
 		return conf_fail(&reading->place, reading->err,
 			"%s: expected a section in brackets, [stagetool] or [tier NAME]", line);
 	line[length - 1] = '\0';
-	return reading->events->section(reading->events->ctx, &reading->place, line + 1, reading->err);
+	return reading->events->section(
+		reading->events->ctx, &reading->place, line + 1, reading->err);
 }
 
 /* The next line, without comment and blanks around it. 1: there is one, 0: the file is over. */
@@ -117,7 +118,8 @@ static char *reading_next(char *buffer, int size, void *stream)
 		rc = 0;
 		if (strlen(reading->line) + 3 > (size_t)size)
 			rc = conf_fail(&reading->place, reading->err,
-				"the line is too long: expected at most %d bytes (sources may be given in several lines)",
+				"the line is too long: expected at most %d bytes (sources may be "
+				"given in several lines)",
 				size - 3);
 		else if (*reading->line == '[')
 			rc = read_section(reading);
@@ -140,8 +142,8 @@ static int reading_value(void *user, const char *section, const char *key, const
 
 	(void)section;
 	if (!reading->rc)
-		reading->rc = reading->events->value(reading->events->ctx, &reading->place, key, value,
-			reading->err);
+		reading->rc = reading->events->value(
+			reading->events->ctx, &reading->place, key, value, reading->err);
 	return !reading->rc;
 }
 
@@ -157,8 +159,8 @@ static int check_owner(int fd, const char *path, struct error *err)
 	if (geteuid())
 		return 0;
 	if (st.st_uid)
-		return error_set(err, -EPERM, "%s: belongs to uid %u: expected a file of root's", path,
-			(unsigned)st.st_uid);
+		return error_set(err, -EPERM, "%s: belongs to uid %u: expected a file of root's",
+			path, (unsigned)st.st_uid);
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
 		return error_set(err, -EPERM,
 			"%s: others than root can write to it (mode %04o): expected 0644", path,

@@ -12,9 +12,11 @@ struct conf_place {
 	unsigned line;
 };
 
-/* Called for each "[name]" and each "key = value", in the order of the file. Nonzero ends the reading. */
+/* Called for each "[name]" and each "key = value", in the order of the file. Nonzero ends the
+ * reading. */
 struct conf_events {
-	int (*section)(void *ctx, const struct conf_place *place, const char *name, struct error *err);
+	int (*section)(
+		void *ctx, const struct conf_place *place, const char *name, struct error *err);
 	int (*value)(void *ctx, const struct conf_place *place, const char *key, const char *value,
 		struct error *err);
 	void *ctx;
@@ -24,8 +26,8 @@ struct conf_events {
 int conf_fail(const struct conf_place *place, struct error *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Reads path. What is no line of the format, and a file that others than root could have written (for root),
- * is an error with file and line. */
+/* Reads path. What is no line of the format, and a file that others than root could have written
+ * (for root), is an error with file and line. */
 int conf_file_read(const char *path, const struct conf_events *events, struct error *err);
 
 #endif

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 /*
- * The file: a line "stagetool-steps 1", then "dir PATH" and "tier NAME", or "failed TEXT"; "notice TEXT" if there
- * is one. It ends with "end", so that a part of it is not taken for the whole.
+ * The file: a line "stagetool-steps 1", then "dir PATH" and "tier NAME", or "failed TEXT"; "notice
+ * TEXT" if there is one. It ends with "end", so that a part of it is not taken for the whole.
  */
 #define HEADER "stagetool-steps 1"
 #define STEPS "steps"
@@ -48,9 +48,11 @@ static int check_owner(int fd, mode_t type, struct error *err)
 		return error_set(err, -EPERM, "is of another type than expected (mode %o)",
 			(unsigned)st.st_mode);
 	if (st.st_uid && st.st_uid != geteuid())
-		return error_set(err, -EPERM, "belongs to uid %u: expected root", (unsigned)st.st_uid);
+		return error_set(
+			err, -EPERM, "belongs to uid %u: expected root", (unsigned)st.st_uid);
 	if (st.st_mode & (S_IWGRP | S_IWOTH))
-		return error_set(err, -EPERM, "others can write to it (mode %04o): expected 0711 or 0644",
+		return error_set(err, -EPERM,
+			"others can write to it (mode %04o): expected 0711 or 0644",
 			(unsigned)st.st_mode & 07777);
 	return 0;
 }
@@ -174,8 +176,8 @@ static int write_file(int steps, const char *name, const char *text)
 	return rc;
 }
 
-int handoff_write(const char *state_dir, const char *job_id, const struct handoff *handoff,
-	struct error *err)
+int handoff_write(
+	const char *state_dir, const char *job_id, const struct handoff *handoff, struct error *err)
 {
 	autofree char *text = NULL;
 	autoclose int steps = -1;
@@ -187,7 +189,9 @@ int handoff_write(const char *state_dir, const char *job_id, const struct handof
 	if (!handoff->failed && (!handoff->dir || !handoff->tier || *handoff->dir != '/' ||
 					!is_one_line(handoff->dir) || !is_one_line(handoff->tier)))
 		return error_set(err, -EINVAL,
-			"job %s: a stage has an absolute directory and a tier, without control bytes", job_id);
+			"job %s: a stage has an absolute directory and a tier, without control "
+			"bytes",
+			job_id);
 	text = handoff_format(handoff);
 	if (!text)
 		return error_sys(err, -ENOMEM, "job %s", job_id);
@@ -269,8 +273,8 @@ static int handoff_parse(char *text, struct handoff *handoff, struct error *err)
 	return 0;
 }
 
-int handoff_read(const char *state_dir, const char *job_id, struct handoff *handoff,
-	struct error *err)
+int handoff_read(
+	const char *state_dir, const char *job_id, struct handoff *handoff, struct error *err)
 {
 	autofree char *text = NULL;
 	autoclose int steps = -1, fd = -1;

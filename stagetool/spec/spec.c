@@ -20,16 +20,19 @@ static int spec_check_bytes(const struct spec_source *source, struct error *err)
 
 		if (byte == '\r' && !text[i + 1] && source->file)
 			return spec_fail(source, i, err,
-				"the line ends in a carriage return (0x0d): write the file with Unix line ends");
+				"the line ends in a carriage return (0x0d): write the file with "
+				"Unix line ends");
 		if (byte < 0x20 || byte == 0x7f)
 			return spec_fail(source, i, err,
-				"control byte 0x%02x: an option may not hold one (in FROM, a pattern's ? can stand for it)",
+				"control byte 0x%02x: an option may not hold one (in FROM, a "
+				"pattern's ? can stand for it)",
 				byte);
 		if (byte != '\\')
 			continue;
 		if (!spec_is_escapable(text[i + 1]))
 			return spec_fail(source, i, err,
-				"a '\\' stands only before ':' ',' or '\\': write \\\\ for a '\\' in a name");
+				"a '\\' stands only before ':' ',' or '\\': write \\\\ for a '\\' "
+				"in a name");
 		i++;
 	}
 	return 0;
@@ -70,8 +73,8 @@ size_t spec_offset(const struct spec_source *source, struct spec_field field, si
 }
 
 /* Finds the ':' between FROM and TO (colon is field.end where there is none). */
-static int spec_split(const struct spec_source *source, struct spec_field field, size_t *colon,
-	struct error *err)
+static int spec_split(
+	const struct spec_source *source, struct spec_field field, size_t *colon, struct error *err)
 {
 	const char *text = source->text;
 
@@ -80,9 +83,12 @@ static int spec_split(const struct spec_source *source, struct spec_field field,
 		if (text[i] == '\\') {
 			i++;
 		} else if (text[i] == ':' && i > field.end) {
-			return spec_fail(source, i, err, *colon == field.end ?
-				"a ':' after the options: expected FROM:TO,OPTIONS (write \\: for a ':' in a value, \\, for a ',' in a name)" :
-				"a second ':': write \\: for a ':' in a value");
+			return spec_fail(source, i, err,
+				*colon == field.end
+					? "a ':' after the options: expected FROM:TO,OPTIONS "
+					  "(write \\: for a ':' in a value, \\, for a ',' in a "
+					  "name)"
+					: "a second ':': write \\: for a ':' in a value");
 		} else if (text[i] == ':' && *colon != field.end) {
 			return spec_fail(source, i, err,
 				"a second ':': expected FROM:TO (write \\: for a ':' in a name)");
@@ -96,8 +102,7 @@ static int spec_split(const struct spec_source *source, struct spec_field field,
 int spec_parse(const struct spec_source *source, const char *base, bool literal, struct spec *spec,
 	struct error *err)
 {
-	struct spec_field paths = { 0, spec_field_end(source->text, 0) };
-	struct spec_field from, to;
+	struct spec_field paths = { 0, 0 }, from, to;
 	size_t colon;
 	int rc = spec_check_bytes(source, err);
 
@@ -105,12 +110,14 @@ int spec_parse(const struct spec_source *source, const char *base, bool literal,
 	spec->side = source->side;
 	if (rc)
 		return rc;
+	paths.end = spec_field_end(source->text, 0);
 	rc = spec_split(source, paths, &colon, err);
 	if (rc)
 		return rc;
 	from = (struct spec_field){ 0, colon };
 	to = (struct spec_field){ colon + 1, paths.end };
-	rc = spec_parse_paths(source, from, colon < paths.end ? &to : NULL, base, literal, spec, err);
+	rc = spec_parse_paths(
+		source, from, colon < paths.end ? &to : NULL, base, literal, spec, err);
 	if (!rc)
 		rc = spec_parse_options(source, paths.end, spec, err);
 	if (!rc)

@@ -10,8 +10,8 @@
 struct target {
 	const struct spec *spec;
 	char *path;
-	const char *what; /* which part of the spec's work it is, for a message: "" or " (sync)" ... */
-	bool pattern; /* the directory for what a pattern matches, not an entry itself */
+	const char *what; /* of the spec's work, for a message: "", " (sync)" or " (receipt)" */
+	bool pattern;     /* the directory for what a pattern matches, not an entry itself */
 };
 
 struct targets {
@@ -63,7 +63,7 @@ static int targets_add_receipt(struct targets *targets, const struct spec *spec,
 
 static int compare_bytes(unsigned char a, unsigned char b)
 {
-	/* An entry comes right before what is below it: '/' is less than any other byte of a name. */
+	/* What is below an entry comes right after it: '/' is less than any byte of a name. */
 	return (a == '/' ? 1 : a) - (b == '/' ? 1 : b);
 }
 
@@ -83,10 +83,10 @@ static int target_compare(const void *left, const void *right)
 	return (a->spec > b->spec) - (a->spec < b->spec);
 }
 
-/* equal: both write one entry; else inner's is inside what outer brings. The spec that was written first is
- * named first. */
-static int targets_fail(const struct target *outer, const struct target *inner, bool equal,
-	struct error *err)
+/* equal: both write one entry; else inner's is inside what outer brings. The spec that was written
+ * first is named first. */
+static int targets_fail(
+	const struct target *outer, const struct target *inner, bool equal, struct error *err)
 {
 	const struct target *first = outer->spec < inner->spec ? outer : inner;
 	const struct target *second = first == outer ? inner : outer;
@@ -94,9 +94,9 @@ static int targets_fail(const struct target *outer, const struct target *inner, 
 	char texts[2][SPEC_QUOTE_SIZE], path[SPEC_QUOTE_SIZE];
 
 	return error_set(err, -EINVAL, "%s %s%s and %s %s%s: %s %s%s: give one of them another TO",
-		spec_side_name(first->spec->side), spec_quote(first->spec->text, 0, texts[0]), first->what,
-		spec_side_name(second->spec->side), spec_quote(second->spec->text, 0, texts[1]),
-		second->what,
+		spec_side_name(first->spec->side), spec_quote(first->spec->text, 0, texts[0]),
+		first->what, spec_side_name(second->spec->side),
+		spec_quote(second->spec->text, 0, texts[1]), second->what,
 		equal ? "both have the target" : "one goes inside what the other one brings, to",
 		spec_quote(inner->path, 0, path), place);
 }
@@ -106,7 +106,7 @@ static bool path_is_inside(const char *path, const char *directory)
 	size_t length = strlen(directory);
 
 	return !strncmp(path, directory, length) &&
-		(path[length] == '/' || (length && directory[length - 1] == '/'));
+	       (path[length] == '/' || (length && directory[length - 1] == '/'));
 }
 
 /* nested: also refuses a target that is inside what another spec writes. */
@@ -141,7 +141,8 @@ static int collect_in(const struct spec_list *list, struct targets *targets, str
 	return rc;
 }
 
-/* What is written on the shared filesystem. A receipt is written last, over what another spec brought. */
+/* What is written on the shared filesystem. A receipt is written last, over what another spec
+ * brought. */
 static int collect_out(const struct spec_list *list, struct targets *targets, struct error *err)
 {
 	int rc = 0;

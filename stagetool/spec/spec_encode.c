@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * The text: a line "stagetool 1", then "in SPEC", "out SPEC", "tier NAME", "size BYTES". A SPEC has its
- * shared side absolute, so it means the same in any directory. "in-literal SPEC" is one whose FROM holds
- * wildcards that are only names: those of the directory it was relative to.
+ * The text: a line "stagetool 1", then "in SPEC", "out SPEC", "tier NAME", "size BYTES". A SPEC has
+ * its shared side absolute, so it means the same in any directory. "in-literal SPEC" is one whose
+ * FROM holds wildcards that are only names: those of the directory it was relative to.
  */
 #define HEADER "stagetool 1"
 
@@ -54,7 +54,8 @@ static void put_escaped(struct encoding *out, const char *text, size_t length)
 	}
 }
 
-/* A path so that it is read back as it is: "./" goes before what would be taken for more than a name. */
+/* A path so that it is read back as it is: "./" goes before what would be taken for more than a
+ * name. */
 static void put_path(struct encoding *out, const char *path)
 {
 	if (*path == '@' || *path == '~')
@@ -121,7 +122,8 @@ int spec_list_encode(const struct spec_list *list, char **text, struct error *er
 		if (out.failed)
 			return spec_no_memory(err);
 		return error_set(err, -EINVAL,
-			"the --stage options of this job are longer than %d bytes together, relative paths made absolute",
+			"the --stage options of this job are longer than %d bytes together, "
+			"relative paths made absolute",
 			SPEC_MAX_BYTES);
 	}
 	*text = out.text;
@@ -159,7 +161,8 @@ static int decode_line(struct spec_list *list, char *line, struct error *err)
 		if (!strcmp(line, "size") && !list->size)
 			return spec_list_set_size(list, value, err);
 	}
-	return error_set(err, -EINVAL, "unknown, or given twice: expected in, out, tier or size and its value");
+	return error_set(err, -EINVAL,
+		"unknown, or given twice: expected in, out, tier or size and its value");
 }
 
 static int decode_lines(struct spec_list *list, char *text, struct error *err)
@@ -176,7 +179,8 @@ static int decode_lines(struct spec_list *list, char *text, struct error *err)
 		*end = '\0';
 		if (number == 1 && strcmp(text, HEADER))
 			return error_set(err, -EINVAL,
-				"they were written by another version of stagetool: expected \"" HEADER "\" first");
+				"they were written by another version of stagetool: expected "
+				"\"" HEADER "\" first");
 		rc = number == 1 ? 0 : decode_line(list, text, err);
 		if (rc)
 			return error_prefix(err, rc, "line %u", number);

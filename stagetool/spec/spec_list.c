@@ -55,7 +55,8 @@ static int list_add_one(struct spec_list *list, const struct spec_source *source
 	if (strlen(source->text) >= SPEC_MAX_BYTES - list->bytes)
 		return error_set(err, -EINVAL,
 			"%s: %s: the --stage options of this job are longer than %d bytes together",
-			spec_side_name(source->side), spec_quote(source->text, 0, quoted), SPEC_MAX_BYTES);
+			spec_side_name(source->side), spec_quote(source->text, 0, quoted),
+			SPEC_MAX_BYTES);
 	rc = spec_parse(source, base, false, &spec, err);
 	if (rc)
 		return rc;
@@ -67,15 +68,15 @@ static int list_add_one(struct spec_list *list, const struct spec_source *source
 /* A whole file of at most SPEC_MAX_BYTES, with a NUL behind it. Caller frees. */
 static int file_read(const char *path, char **text, size_t *length, struct error *err)
 {
-	autofree char *buffer = malloc(SPEC_MAX_BYTES + 2);
-	autoclose int fd = -1;
+	autoclose int fd = path_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, err);
+	autofree char *buffer = NULL;
 	size_t used = 0;
 
-	if (!buffer)
-		return spec_no_memory(err);
-	fd = path_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, err);
 	if (fd < 0)
 		return fd;
+	buffer = malloc(SPEC_MAX_BYTES + 2);
+	if (!buffer)
+		return spec_no_memory(err);
 	while (used <= SPEC_MAX_BYTES) {
 		ssize_t got = read(fd, buffer + used, SPEC_MAX_BYTES + 1 - used);
 
@@ -106,7 +107,8 @@ static int file_add_line(struct spec_list *list, const struct spec_source *sourc
 		return 0;
 	if (*source->text == '@')
 		return spec_fail(source, 0, err,
-			"a file of specs can not name another one (write ./@x for a name that begins with '@')");
+			"a file of specs can not name another one (write ./@x for a name that "
+			"begins with '@')");
 	return list_add_one(list, source, base, err);
 }
 
@@ -159,7 +161,8 @@ int spec_list_add(struct spec_list *list, enum spec_side side, const char *text,
 		return spec_fail(&source, 1, err, "a file name is missing: expected @FILE");
 	if (text[1] != '/' && !base)
 		return spec_fail(&source, 1, err,
-			"the file is named by a relative path, and it is not known relative to what: expected @/PATH");
+			"the file is named by a relative path, and it is not known relative to "
+			"what: expected @/PATH");
 	rc = list_add_file(list, side, text + 1, base, err);
 	if (rc)
 		list_truncate(list, count);
@@ -168,8 +171,8 @@ int spec_list_add(struct spec_list *list, enum spec_side side, const char *text,
 
 bool spec_is_tier_name(const char *name)
 {
-	size_t length = strspn(name,
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+	size_t length =
+		strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
 
 	return length && !name[length] && length <= TIER_NAME_MAX && !strchr("._-", *name);
 }
@@ -180,7 +183,8 @@ int spec_list_set_tier(struct spec_list *list, const char *name, struct error *e
 
 	if (!spec_is_tier_name(name))
 		return error_set(err, -EINVAL,
-			"--stage-tier: %s is not the name of a tier: expected letters, digits, '.', '_' and '-', as in nvme",
+			"--stage-tier: %s is not the name of a tier: expected letters, digits, "
+			"'.', '_' and '-', as in nvme",
 			spec_quote(name, 0, quoted));
 	return spec_set_text(&list->tier, name, err);
 }
@@ -197,7 +201,8 @@ int spec_list_set_size(struct spec_list *list, const char *text, struct error *e
 			spec_quote(text, 0, quoted));
 	if (rc || !size)
 		return error_set(err, -EINVAL,
-			"--stage-size: %s is not a size%s: expected a number and K, M, G, T or P, as in 500G or 1.5T",
+			"--stage-size: %s is not a size%s: expected a number and K, M, G, T or P, "
+			"as in 500G or 1.5T",
 			spec_quote(text, 0, quoted), rc ? "" : " that can hold anything");
 	list->size = size;
 	return 0;

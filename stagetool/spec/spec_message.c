@@ -31,8 +31,8 @@ char *spec_quote(const char *text, size_t focus, char buffer[SPEC_QUOTE_SIZE])
 	return buffer;
 }
 
-int spec_fail(const struct spec_source *source, size_t offset, struct error *err, const char *format,
-	...)
+int spec_fail(
+	const struct spec_source *source, size_t offset, struct error *err, const char *format, ...)
 {
 	char reason[ERROR_TEXT_SIZE / 2], quoted[SPEC_QUOTE_SIZE];
 	va_list args;

@@ -10,17 +10,17 @@
 #define SIDE_OUT (1U << SPEC_OUT)
 
 enum option_kind {
-	OPTION_FLAG, /* sets a bool */
-	OPTION_CHOICE, /* sets an enum to the index of a value */
+	OPTION_FLAG,    /* sets a bool */
+	OPTION_CHOICE,  /* sets an enum to the index of a value */
 	OPTION_PATTERN, /* adds a pattern; repeatable */
-	OPTION_ABSENT, /* planned: refused by name, never ignored */
+	OPTION_ABSENT,  /* planned: refused by name, never ignored */
 };
 
 struct option {
 	const char *name;
 	unsigned sides;
 	enum option_kind kind;
-	size_t place; /* in struct spec */
+	size_t place;              /* in struct spec */
 	const char *const *values; /* in the order of the enum */
 	const char *const *absent; /* values that are planned */
 };
@@ -37,15 +37,32 @@ static const char *const conflict_values[] = { "keep", "fail", "overwrite", NULL
 static const char *const none[] = { NULL };
 
 enum option_id {
-	OPTION_AS, OPTION_DIST, OPTION_AT, OPTION_SYNC, OPTION_CACHE, OPTION_WHEN, OPTION_GATHER,
-	OPTION_PACK, OPTION_CONFLICT, OPTION_DELETE, OPTION_RECEIPT, OPTION_INCLUDE, OPTION_EXCLUDE,
-	OPTION_VERIFY, OPTION_OPTIONAL, N_OPTIONS,
+	OPTION_AS,
+	OPTION_DIST,
+	OPTION_AT,
+	OPTION_SYNC,
+	OPTION_CACHE,
+	OPTION_WHEN,
+	OPTION_GATHER,
+	OPTION_PACK,
+	OPTION_CONFLICT,
+	OPTION_DELETE,
+	OPTION_RECEIPT,
+	OPTION_INCLUDE,
+	OPTION_EXCLUDE,
+	OPTION_VERIFY,
+	OPTION_OPTIONAL,
+	N_OPTIONS,
 };
 
-#define FLAG(name, sides, member) \
-	{ name, sides, OPTION_FLAG, offsetof(struct spec, member), none, none }
-#define CHOICE(name, sides, member, values, absent) \
-	{ name, sides, OPTION_CHOICE, offsetof(struct spec, member), values, absent }
+#define FLAG(name, sides, member)                                                                  \
+	{                                                                                          \
+		name, sides, OPTION_FLAG, offsetof(struct spec, member), none, none                \
+	}
+#define CHOICE(name, sides, member, values, absent)                                                \
+	{                                                                                          \
+		name, sides, OPTION_CHOICE, offsetof(struct spec, member), values, absent          \
+	}
 
 static const struct option options[N_OPTIONS] = {
 	[OPTION_AS] = { "as", SIDE_IN, OPTION_CHOICE, NO_PLACE, as_values, as_absent },
@@ -69,7 +86,7 @@ static const struct option options[N_OPTIONS] = {
 struct word {
 	const struct spec_source *source;
 	struct spec_field field;
-	char *name; /* up to the '=' */
+	char *name;        /* up to the '=' */
 	const char *value; /* NULL: there is no '=' */
 };
 
@@ -81,7 +98,8 @@ static int word_fail(const struct word *word, struct error *err, const char *rea
 static int value_fail(const struct word *word, size_t index, struct error *err, const char *reason)
 {
 	index += (size_t)(word->value - word->name);
-	return spec_fail(word->source, spec_offset(word->source, word->field, index), err, "%s", reason);
+	return spec_fail(
+		word->source, spec_offset(word->source, word->field, index), err, "%s", reason);
 }
 
 /* The names as "a, b, c" at the end of text. */
@@ -106,7 +124,8 @@ static void guess_option(enum spec_side side, const char *name, char *guess, siz
 
 		for (size_t j = 0; here && options[i].values[j]; j++) {
 			if (!strcmp(name, options[i].values[j]))
-				snprintf(guess, size, "; did you mean \"%s=%s\"?", options[i].name, name);
+				snprintf(guess, size, "; did you mean \"%s=%s\"?", options[i].name,
+					name);
 		}
 		if (!spec_similar(name, options[i].name) || options[i].kind == OPTION_ABSENT)
 			continue;
@@ -128,8 +147,9 @@ static int unknown_option(const struct word *word, struct error *err)
 			append_name(names, sizeof(names), options[i].name);
 	}
 	guess_option(side, word->name, guess, sizeof(guess));
-	return spec_fail(word->source, word->field.start, err, "unknown option %s%s expected one of %s",
-		spec_quote(word->name, 0, quoted), *guess ? guess : ":", names);
+	return spec_fail(word->source, word->field.start, err,
+		"unknown option %s%s expected one of %s", spec_quote(word->name, 0, quoted),
+		*guess ? guess : ":", names);
 }
 
 static int find_option(const struct word *word, enum option_id *id, struct error *err)
@@ -137,23 +157,25 @@ static int find_option(const struct word *word, enum option_id *id, struct error
 	enum spec_side side = word->source->side;
 
 	if (!*word->name)
-		return word_fail(word, err, word->value ? "an option without a name: expected OPTION[=VALUE]" :
-			"an empty option: expected OPTION[=VALUE] after the ',' (write \\, for a ',' in a name)");
+		return word_fail(word, err,
+			word->value ? "an option without a name: expected OPTION[=VALUE]"
+				    : "an empty option: expected OPTION[=VALUE] after the ',' "
+				      "(write \\, for a ',' in a name)");
 	for (size_t i = 0; i < N_OPTIONS; i++) {
 		if (strcmp(word->name, options[i].name))
 			continue;
 		*id = (enum option_id)i;
 		if (options[i].sides & 1U << side)
 			return 0;
-		return spec_fail(word->source, word->field.start, err, "\"%s\" is an option of %s, not of %s",
-			word->name, spec_side_name(side == SPEC_IN ? SPEC_OUT : SPEC_IN),
-			spec_side_name(side));
+		return spec_fail(word->source, word->field.start, err,
+			"\"%s\" is an option of %s, not of %s", word->name,
+			spec_side_name(side == SPEC_IN ? SPEC_OUT : SPEC_IN), spec_side_name(side));
 	}
 	return unknown_option(word, err);
 }
 
-static int set_choice(const struct word *word, const struct option *option, struct spec *spec,
-	struct error *err)
+static int set_choice(
+	const struct word *word, const struct option *option, struct spec *spec, struct error *err)
 {
 	char names[128] = "", text[256 + SPEC_QUOTE_SIZE], quoted[SPEC_QUOTE_SIZE];
 	const char *guess = NULL;
@@ -169,8 +191,8 @@ static int set_choice(const struct word *word, const struct option *option, stru
 			guess = option->values[i];
 	}
 	if (!word->value || !*word->value) {
-		snprintf(text, sizeof(text), "\"%s\" needs a value: expected %s=VALUE, one of %s", option->name,
-			option->name, names);
+		snprintf(text, sizeof(text), "\"%s\" needs a value: expected %s=VALUE, one of %s",
+			option->name, option->name, names);
 		return word_fail(word, err, text);
 	}
 	for (size_t i = 0; option->absent[i]; i++) {
@@ -186,14 +208,14 @@ static int set_choice(const struct word *word, const struct option *option, stru
 	return value_fail(word, 0, err, text);
 }
 
-static int set_flag(const struct word *word, const struct option *option, struct spec *spec,
-	struct error *err)
+static int set_flag(
+	const struct word *word, const struct option *option, struct spec *spec, struct error *err)
 {
 	char text[80];
 
 	if (word->value) {
-		snprintf(text, sizeof(text), "\"%s\" takes no value: expected \"%s\" alone", option->name,
-			option->name);
+		snprintf(text, sizeof(text), "\"%s\" takes no value: expected \"%s\" alone",
+			option->name, option->name);
 		return word_fail(word, err, text);
 	}
 	*(bool *)((char *)spec + option->place) = true;
@@ -206,8 +228,8 @@ static int check_pattern(const struct word *word, struct error *err)
 	const char *component = word->value;
 
 	if (!component || !*component)
-		return word_fail(word, err,
-			"a pattern is missing: expected include=GLOB or exclude=GLOB");
+		return word_fail(
+			word, err, "a pattern is missing: expected include=GLOB or exclude=GLOB");
 	component += *component == '/';
 	do {
 		size_t length = strcspn(component, "/");
@@ -215,7 +237,9 @@ static int check_pattern(const struct word *word, struct error *err)
 
 		if (!length || dots)
 			return value_fail(word, (size_t)(component - word->value), err,
-				"an empty name, \".\" or \"..\" in a pattern can not match anything: expected names and wildcards, with single '/' between them");
+				"an empty name, \".\" or \"..\" in a pattern can not match "
+				"anything: expected names and wildcards, with single '/' between "
+				"them");
 		component += length;
 		if (*component)
 			component++;
@@ -239,8 +263,8 @@ static int add_pattern(const struct word *word, bool include, struct spec *spec,
 	return spec_set_text(&patterns->glob, word->value, err);
 }
 
-static int set_option(const struct word *word, enum option_id id, struct spec *spec,
-	struct error *err)
+static int set_option(
+	const struct word *word, enum option_id id, struct spec *spec, struct error *err)
 {
 	const struct option *option = &options[id];
 	char text[80];
@@ -255,7 +279,8 @@ static int set_option(const struct word *word, enum option_id id, struct spec *s
 	case OPTION_ABSENT:
 		break;
 	}
-	snprintf(text, sizeof(text), "the option \"%s\" is not available in this version", option->name);
+	snprintf(text, sizeof(text), "the option \"%s\" is not available in this version",
+		option->name);
 	return word_fail(word, err, text);
 }
 
@@ -280,14 +305,14 @@ static int parse_word(const struct spec_source *source, struct spec_field field,
 	if (rc)
 		return rc;
 	if (seen[id] && options[id].kind != OPTION_PATTERN)
-		return spec_fail(source, field.start, err, "\"%s\" is given twice (first in column %zu)",
-			word.name, seen[id]);
+		return spec_fail(source, field.start, err,
+			"\"%s\" is given twice (first in column %zu)", word.name, seen[id]);
 	seen[id] = field.start + 1;
 	return set_option(&word, id, spec, err);
 }
 
-int spec_parse_options(const struct spec_source *source, size_t offset, struct spec *spec,
-	struct error *err)
+int spec_parse_options(
+	const struct spec_source *source, size_t offset, struct spec *spec, struct error *err)
 {
 	size_t seen[N_OPTIONS] = { 0 };
 
@@ -302,12 +327,13 @@ int spec_parse_options(const struct spec_source *source, size_t offset, struct s
 	spec->gather_set = seen[OPTION_GATHER];
 	if (spec->sync && spec->from_glob)
 		return spec_fail(source, seen[OPTION_SYNC] - 1, err,
-			"\"sync\" can not go with a pattern as FROM: name the directory itself, or write a --stage-out of its own");
+			"\"sync\" can not go with a pattern as FROM: name the directory itself, or "
+			"write a --stage-out of its own");
 	return 0;
 }
 
-void spec_each_option(const struct spec *spec, void (*put)(void *ctx, const char *name,
-	const char *value), void *ctx)
+void spec_each_option(const struct spec *spec,
+	void (*put)(void *ctx, const char *name, const char *value), void *ctx)
 {
 	for (size_t i = 0; i < N_OPTIONS; i++) {
 		const struct option *option = &options[i];

@@ -14,10 +14,11 @@ struct side_path {
 	const struct spec_source *source;
 	struct spec_field field;
 	const char *label; /* "FROM" or "TO" */
-	char *plain; /* unescaped */
+	char *plain;       /* unescaped */
 };
 
-static int path_fail(const struct side_path *path, size_t index, struct error *err, const char *reason)
+static int path_fail(
+	const struct side_path *path, size_t index, struct error *err, const char *reason)
 {
 	return spec_fail(path->source, spec_offset(path->source, path->field, index), err, "%s %s",
 		path->label, reason);
@@ -55,13 +56,17 @@ static int check_components(const struct side_path *path, struct error *err)
 
 		if (first && *component == '~')
 			return path_fail(path, index, err,
-				"begins with '~', which no shell expands here: write the whole path (or ./~x for a name that begins so)");
+				"begins with '~', which no shell expands here: write the whole "
+				"path (or ./~x for a name that begins so)");
 		if (*component == '$' && !quoted)
 			return path_fail(path, index, err,
-				"holds a name that begins with '$', which no shell expands here: write it out, or use symbols such as %u and %j (or ./$x for a name that begins so)");
+				"holds a name that begins with '$', which no shell expands here: "
+				"write it out, or use symbols such as %u and %j (or ./$x for a "
+				"name that begins so)");
 		if (component_begins(component, length, SPEC_RESERVED_PREFIX))
 			return path_fail(path, index, err,
-				"holds a name that begins with " SPEC_RESERVED_PREFIX ", which the tool keeps for its own files");
+				"holds a name that begins with " SPEC_RESERVED_PREFIX
+				", which the tool keeps for its own files");
 		quoted = component_is(component, length, ".");
 		first = false;
 		component += length;
@@ -80,8 +85,10 @@ static int side_path_read(struct side_path *path, struct error *err)
 	if (!path->plain)
 		return spec_no_memory(err);
 	if (!*path->plain)
-		return spec_fail(path->source, path->field.start, err, "%s is empty: expected %s", path->label,
-			path->source->side == SPEC_IN ? "FROM[:TO][,OPTION]..." : "FROM:TO[,OPTION]...");
+		return spec_fail(path->source, path->field.start, err, "%s is empty: expected %s",
+			path->label,
+			path->source->side == SPEC_IN ? "FROM[:TO][,OPTION]..."
+						      : "FROM:TO[,OPTION]...");
 	rc = check_components(path, err);
 	if (rc)
 		return rc;
@@ -90,8 +97,8 @@ static int side_path_read(struct side_path *path, struct error *err)
 	return 0;
 }
 
-/* The directory that relative paths are relative to, as a piece of a spec's path: nothing in it is a symbol,
- * nor (in a pattern) a wildcard. */
+/* The directory that relative paths are relative to, as a piece of a spec's path: nothing in it is
+ * a symbol, nor (in a pattern) a wildcard. */
 static char *base_escape(const char *base, bool pattern)
 {
 	char *escaped = malloc(3 * strlen(base) + 1);
@@ -125,11 +132,13 @@ static int shared_path(const struct side_path *path, const char *base, bool patt
 	}
 	if (!base || *base != '/')
 		return path_fail(path, 0, err,
-			"is a relative path on the shared filesystem, and it is not known relative to what: expected an absolute path");
+			"is a relative path on the shared filesystem, and it is not known relative "
+			"to what: expected an absolute path");
 	for (const char *byte = base; *byte; byte++) {
 		if ((unsigned char)*byte < 0x20 || *byte == 0x7f)
 			return path_fail(path, 0, err,
-				"is relative to a directory whose name holds a control byte: expected an absolute path, or work in another directory");
+				"is relative to a directory whose name holds a control byte: "
+				"expected an absolute path, or work in another directory");
 	}
 	prefix = base_escape(base, pattern);
 	joined = prefix ? path_join(prefix, path->plain) : NULL;
@@ -144,7 +153,8 @@ static int local_path(const struct side_path *path, char **local, struct error *
 
 	if (*component == '/')
 		return path_fail(path, 0, err,
-			"is below $STAGE_DIR and must be relative to it: expected a path without '/' at its beginning");
+			"is below $STAGE_DIR and must be relative to it: expected a path without "
+			"'/' at its beginning");
 	while (*component) {
 		size_t length = strcspn(component, "/");
 
@@ -159,7 +169,8 @@ static int local_path(const struct side_path *path, char **local, struct error *
 		return spec_no_memory(err);
 	if (component_is(*local, strcspn(*local, "/"), SPEC_RESERVED))
 		return path_fail(path, 0, err,
-			"is " SPEC_RESERVED " or below it, where the tool keeps its own files: choose another name");
+			"is " SPEC_RESERVED
+			" or below it, where the tool keeps its own files: choose another name");
 	return 0;
 }
 
@@ -169,7 +180,9 @@ int spec_check_local(const char *local, struct error *err)
 		return error_set(err, -EINVAL, "\"%s\" is not a path below the stage", local);
 	if (component_is(local, strcspn(local, "/"), SPEC_RESERVED))
 		return error_set(err, -EINVAL,
-			"\"%s\" is " SPEC_RESERVED " or below it, where the tool keeps its own files", local);
+			"\"%s\" is " SPEC_RESERVED
+			" or below it, where the tool keeps its own files",
+			local);
 	for (const char *component = local; *component;) {
 		size_t length = strcspn(component, "/");
 
@@ -185,16 +198,18 @@ int spec_check_local(const char *local, struct error *err)
 }
 
 /* FROM's own name is needed, and it has one. */
-static int check_named(const struct side_path *from, const struct spec *spec, bool to_written,
-	struct error *err)
+static int check_named(
+	const struct side_path *from, const struct spec *spec, bool to_written, struct error *err)
 {
 	const char *name = path_base(spec->from);
 
 	if (strcmp(spec->from, "/") && strcmp(name, ".") && strcmp(name, ".."))
 		return 0;
-	return path_fail(from, 0, err, to_written ?
-		"has no name of its own that it could have in a directory: give TO the new name, without '/' at its end" :
-		"has no name of its own that it could have in $STAGE_DIR: expected FROM:TO");
+	return path_fail(from, 0, err,
+		to_written ? "has no name of its own that it could have in a directory: give TO "
+			     "the new name, without '/' at its end"
+			   : "has no name of its own that it could have in $STAGE_DIR: expected "
+			     "FROM:TO");
 }
 
 /* TO as it was written: a directory to go into, or a new name. */
@@ -206,10 +221,15 @@ static int check_target(const struct side_path *to, const struct spec *spec, str
 		return 0;
 	if (spec->from_glob)
 		return path_fail(to, 0, err,
-			"must end in '/' where FROM is a pattern: it is the directory for what matches (write [*] [?] [[] for a '*' '?' '[' in a name)");
+			"must end in '/' where FROM is a pattern: it is the directory for what "
+			"matches (write [*] [?] [[] for a '*' '?' '[' in a name)");
 	if (!strcmp(last, "..") || (!strcmp(last, ".") && strcmp(spec->from, ".")))
 		return path_fail(to, (size_t)(last - to->plain), err,
-			"would be the new name of FROM, and '.' and '..' are none: end it in '/' for a directory that FROM goes into");
+			"would be the new name of FROM, and '.' and '..' are none: end it in '/' "
+			"for a directory that FROM goes into");
+	if (!strcmp(spec->to, "/"))
+		return path_fail(
+			to, 0, err, "is the root of all files, which can not be a new name");
 	return 0;
 }
 
@@ -224,7 +244,8 @@ static int default_target(const struct side_path *from, struct spec *spec, struc
 			"TO is missing: expected FROM:TO, where TO is on the shared filesystem");
 	if (spec->from_glob)
 		return spec_fail(from->source, end, err,
-			"TO is missing: where FROM is a pattern, expected FROM:TO/ (./ is $STAGE_DIR itself; write [*] [?] [[] for a '*' '?' '[' in a name)");
+			"TO is missing: where FROM is a pattern, expected FROM:TO/ (./ is "
+			"$STAGE_DIR itself; write [*] [?] [[] for a '*' '?' '[' in a name)");
 	rc = check_named(from, spec, false, err);
 	if (rc)
 		return rc;
@@ -233,7 +254,8 @@ static int default_target(const struct side_path *from, struct spec *spec, struc
 		return rc;
 	if (!strcmp(spec->to, SPEC_RESERVED))
 		return path_fail(from, 0, err,
-			"is called " SPEC_RESERVED ", which the tool keeps for its own files in $STAGE_DIR: expected FROM:TO");
+			"is called " SPEC_RESERVED
+			", which the tool keeps for its own files in $STAGE_DIR: expected FROM:TO");
 	return 0;
 }
 
@@ -251,8 +273,8 @@ int spec_parse_paths(const struct spec_source *source, struct spec_field from_fi
 	if (rc)
 		return rc;
 	spec->from_glob = !literal && strpbrk(from.plain, GLOB_BYTES);
-	rc = in ? shared_path(&from, base, spec->from_glob, &spec->from, err) :
-		  local_path(&from, &spec->from, err);
+	rc = in ? shared_path(&from, base, spec->from_glob, &spec->from, err)
+		: local_path(&from, &spec->from, err);
 	if (rc)
 		return rc;
 	if (!to_field)

@@ -20,7 +20,9 @@ int symbols_check(const char *text, unsigned *column, struct error *err)
 		if (column)
 			*column = (unsigned)i + 1;
 		return error_set(err, -EINVAL,
-			"holds the unknown symbol \"%.*s\": expected %%j (job id), %%A %%a (array), %%x (job name), %%u (user), %%N (node), %%n (node index) or %%%% (a '%%')",
+			"holds the unknown symbol \"%.*s\": expected %%j (job id), %%A %%a "
+			"(array), %%x (job name), %%u (user), %%N (node), %%n (node index) or %%%% "
+			"(a '%%')",
 			text[i + 1] && (unsigned char)text[i + 1] < 0x80 ? 2 : 1, text + i);
 	}
 	return 0;
@@ -84,7 +86,8 @@ static int output_add(struct output *output, char byte, struct error *err)
 }
 
 /* A value never adds a component, nor (in a pattern) a wildcard. */
-static int output_add_value(struct output *output, const char *value, bool pattern, struct error *err)
+static int output_add_value(
+	struct output *output, const char *value, bool pattern, struct error *err)
 {
 	int rc = 0;
 
@@ -106,7 +109,8 @@ static int output_add_value(struct output *output, const char *value, bool patte
 	return rc;
 }
 
-/* The component that text begins with came out as result. One without a symbol is what the user wrote. */
+/* The component that text begins with came out as result. One without a symbol is what the user
+ * wrote. */
 static int symbols_check_component(const char *text, const char *result, struct error *err)
 {
 	size_t length = strcspn(text, "/");
@@ -149,15 +153,15 @@ static int symbols_expand_component(struct output *output, const char **rest,
 	return 0;
 }
 
-static int expand(const char *text, const struct symbols *values, bool pattern, char **out,
-	struct error *err)
+static int expand(
+	const char *text, const struct symbols *values, bool pattern, char **out, struct error *err)
 {
 	struct output output = { NULL, 0, 0 };
 	int rc = symbols_check(text, NULL, err);
 
 	while (!rc && *text) {
-		rc = *text == '/' ? output_add(&output, *text++, err) :
-				    symbols_expand_component(&output, &text, values, pattern, err);
+		rc = *text == '/' ? output_add(&output, *text++, err)
+				  : symbols_expand_component(&output, &text, values, pattern, err);
 	}
 	if (!rc)
 		rc = output_add(&output, '\0', err);
@@ -174,8 +178,8 @@ int symbols_expand(const char *text, const struct symbols *values, char **out, s
 	return expand(text, values, false, out, err);
 }
 
-int symbols_expand_pattern(const char *text, const struct symbols *values, char **out,
-	struct error *err)
+int symbols_expand_pattern(
+	const char *text, const struct symbols *values, char **out, struct error *err)
 {
 	return expand(text, values, true, out, err);
 }

@@ -12,8 +12,9 @@
 struct rule {
 	bool include;
 	bool only_dirs; /* it ended in '/' */
-	bool by_path; /* it held a '/': parts are matched from the root on; else the one part anywhere */
-	char *text; /* what parts point into */
+	bool by_path;   /* it held a '/': parts are matched from the root on; else the one part
+			   anywhere */
+	char *text;     /* what parts point into */
 	char **parts;
 	size_t n_parts;
 };
@@ -76,13 +77,16 @@ static int rule_split(struct rule *rule, const char *glob, struct error *err)
 	for (at = strtok_r(rule->text, "/", &rest); at; at = strtok_r(NULL, "/", &rest)) {
 		if (!strcmp(at, ".") || !strcmp(at, ".."))
 			return error_set(err, -EINVAL,
-				"pattern %s: \".\" and \"..\" match nothing: expected names and wildcards", glob);
+				"pattern %s: \".\" and \"..\" match nothing: expected names and "
+				"wildcards",
+				glob);
 		if (rule->n_parts && part_is_any(at) && part_is_any(rule->parts[rule->n_parts - 1]))
 			continue;
 		rule->parts[rule->n_parts++] = at;
 	}
 	if (!rule->n_parts)
-		return error_set(err, -EINVAL, "pattern \"%s\": expected names and wildcards", glob);
+		return error_set(
+			err, -EINVAL, "pattern \"%s\": expected names and wildcards", glob);
 	return 0;
 }
 
@@ -103,8 +107,8 @@ static int rule_init(struct rule *rule, const struct filter_pattern *pattern, st
 	return rule_split(rule, pattern->glob, err);
 }
 
-int filter_new(const struct filter_pattern *patterns, size_t n, struct filter **filter,
-	struct error *err)
+int filter_new(
+	const struct filter_pattern *patterns, size_t n, struct filter **filter, struct error *err)
 {
 	struct filter *made;
 
@@ -148,7 +152,7 @@ static bool parts_match(const struct rule *rule, size_t part, struct cursor curs
 			/* At the end it stands for what is inside, not for the directory itself. */
 			if (part + 1 == rule->n_parts)
 				return cursor_next(&cursor, component) &&
-					(!rule->only_dirs || is_dir || !cursor_at_end(&cursor));
+				       (!rule->only_dirs || is_dir || !cursor_at_end(&cursor));
 			while (!parts_match(rule, part + 1, cursor, is_dir)) {
 				if (!cursor_next(&cursor, component))
 					return false;
@@ -191,8 +195,8 @@ static bool rule_reaches(const struct rule *rule, struct cursor cursor)
 	return false;
 }
 
-enum filter_answer filter_match(const struct filter *filter, const char *dir, const char *name,
-	bool is_dir)
+enum filter_answer filter_match(
+	const struct filter *filter, const char *dir, const char *name, bool is_dir)
 {
 	const struct cursor cursor = { dir, name };
 	size_t after;

@@ -73,8 +73,8 @@ static char *take_part(const char **path)
 	return strndup(start, length);
 }
 
-/* Opens (O_PATH) the directory that the last part of path is in, name by name: a path has any length.
- * *last gets that part, borrowed from path. */
+/* Opens (O_PATH) the directory that the last part of path is in, name by name: a path has any
+ * length. *last gets that part, borrowed from path. */
 static int open_parent(int dirfd, const char *path, const char **last)
 {
 	int at = openat(dirfd, *path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -91,12 +91,13 @@ static int open_parent(int dirfd, const char *path, const char **last)
 }
 
 /* Adds path/NAME for every NAME in the directory path that part matches. */
-static int match_names(int dirfd, const char *path, const char *part, struct found *found,
-	struct error *err)
+static int match_names(
+	int dirfd, const char *path, const char *part, struct found *found, struct error *err)
 {
 	const char *last;
 	autoclose int parent = open_parent(dirfd, path, &last);
-	autoclose int fd = parent < 0 ? -1 : openat(parent, last, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	autoclose int fd =
+		parent < 0 ? -1 : openat(parent, last, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	autodir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
@@ -129,8 +130,8 @@ static int match_entry(int dirfd, const char *path, struct found *found, struct 
 	return is_missing(errno) ? 0 : error_errno(err, "%s", path);
 }
 
-/* Replaces each path of found by what it becomes with part behind it. Without a wildcard nothing is looked
- * at yet: a later part or the end shows whether it is there. */
+/* Replaces each path of found by what it becomes with part behind it. Without a wildcard nothing is
+ * looked at yet: a later part or the end shows whether it is there. */
 static int expand_part(int dirfd, const char *part, struct found *found, struct error *err)
 {
 	bool wildcard = strpbrk(part, "*?[");
@@ -140,8 +141,8 @@ static int expand_part(int dirfd, const char *part, struct found *found, struct 
 	for (size_t i = 0; i < found->count && !rc; i++) {
 		const char *path = found->all[i];
 
-		rc = wildcard ? match_names(dirfd, path, part, &next, err) :
-				found_add(&next, path_join(path, part), err);
+		rc = wildcard ? match_names(dirfd, path, part, &next, err)
+			      : found_add(&next, path_join(path, part), err);
 	}
 	found_free(found);
 	*found = next;

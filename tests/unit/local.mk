@@ -159,4 +159,10 @@ tests_unit_test_plan_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_plan_LDADD = libstage.la libtree.la libspec.la libbase.la $(CMOCKA_LIBS) \
 	$(LMDB_LIBS) $(XXHASH_LIBS)
 
+check_PROGRAMS += tests/unit/test_spec_list
+TESTS += tests/unit/test_spec_list
+tests_unit_test_spec_list_SOURCES = tests/unit/test_spec_list.c
+tests_unit_test_spec_list_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_spec_list_LDADD = libspec.la libbase.la $(CMOCKA_LIBS)
+
 endif

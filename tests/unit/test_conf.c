@@ -123,7 +123,8 @@ static void test_all(void **state)
 
 static void test_tier(void **state)
 {
-	struct conf *conf = load("[stagetool]\ndefault_tier=b\n[tier a]\npath=/a\n[tier b]\npath=/b\n", NULL);
+	struct conf *conf =
+		load("[stagetool]\ndefault_tier=b\n[tier a]\npath=/a\n[tier b]\npath=/b\n", NULL);
 	struct error err = ERROR_INIT;
 
 	(void)state;
@@ -186,7 +187,8 @@ static const struct {
 	{ "[]\n" TIER, 1, "unknown section []" },
 	{ TIER "garbage\n", 3, "garbage: expected KEY = VALUE" },
 	{ TIER "dax: require=\n", 3, "expected KEY = VALUE" },
-	{ TIER "dax = require\r\n", 3, "control byte 0x0d in column 14: expected text with Unix line ends" },
+	{ TIER "dax = require\r\n", 3,
+		"control byte 0x0d in column 14: expected text with Unix line ends" },
 	{ TIER "dax = req\x01\n", 3, "control byte 0x01 in column 10" },
 	/* sections */
 	{ "threads = 1\n" TIER, 1, "threads stands before the first section" },
@@ -200,19 +202,23 @@ static const struct {
 	{ "[tier  a]\npath=/t\n", 1, "expected a name of letters" },
 	{ "[tier a/b]\npath=/t\n", 1, "expected a name of letters" },
 	{ "[tier .a]\npath=/t\n", 1, "expected a name of letters" },
-	{ "[tier a234567890123456789012345678901234567890x]\npath=/t\n", 1, "expected a name of letters" },
+	{ "[tier a234567890123456789012345678901234567890x]\npath=/t\n", 1,
+		"expected a name of letters" },
 	{ "\n[tier a]\n", 2, "[tier a] has no path: expected path = DIRECTORY" },
 	{ "[tier a]\ndax=any\n" TIER, 1, "[tier a] has no path" },
-	{ "[tier a]\npath=/t/\n[tier b]\npath=//t\n", 4, "path = /t is already the path of [tier a]" },
+	{ "[tier a]\npath=/t/\n[tier b]\npath=//t\n", 4,
+		"path = /t is already the path of [tier a]" },
 	/* keys */
 	{ "[stagetool]\nkeep_fail=1d\n" TIER, 2,
-		"unknown key \"keep_fail\": expected one of state_dir, default_tier, sources, keep_failed, extend_limit, threads" },
+		"unknown key \"keep_fail\": expected one of state_dir, default_tier, sources, "
+		"keep_failed, extend_limit, threads" },
 	{ "[stagetool]\nThreads=1\n" TIER, 2, "unknown key \"Threads\"" },
 	{ "[stagetool]\n= x\n" TIER, 2, "unknown key \"\"" },
 	{ "[stagetool]\npath=/t\n" TIER, 2, "path belongs into a [tier NAME] section" },
 	{ TIER "threads=1\n", 3, "threads belongs into a [stagetool] section" },
 	{ TIER "size=1\n", 3, "unknown key \"size\": expected one of path, min_free, dax" },
-	{ "[stagetool]\nthreads=1\n\nthreads=1\n" TIER, 4, "threads is given twice (first in line 2)" },
+	{ "[stagetool]\nthreads=1\n\nthreads=1\n" TIER, 4,
+		"threads is given twice (first in line 2)" },
 	{ TIER "path=/u\n", 3, "path is given twice (first in line 2)" },
 	/* values */
 	{ "[stagetool]\nstate_dir=\n" TIER, 2, "expected an absolute path" },
@@ -230,7 +236,8 @@ static const struct {
 	{ "[stagetool]\nsources=/a b\n" TIER, 2, "\"b\": expected absolute paths" },
 	{ "[stagetool]\nsources=/a/../b\n" TIER, 2, "expected absolute paths" },
 	{ "[stagetool]\nsources=/a,/b c\n" TIER, 2, "\"c\": expected absolute paths" },
-	{ "[stagetool]\nkeep_failed=7 days\n" TIER, 2, "keep_failed = 7 days: \"7 days\" is not a time" },
+	{ "[stagetool]\nkeep_failed=7 days\n" TIER, 2,
+		"keep_failed = 7 days: \"7 days\" is not a time" },
 	{ "[stagetool]\nkeep_failed=0\n" TIER, 2, "expected at least 1s" },
 	{ "[stagetool]\nextend_limit=maybe\n" TIER, 2, "\"maybe\" is neither yes nor no" },
 	{ "[stagetool]\nthreads=-1\n" TIER, 2, "\"-1\" is not a whole number" },
@@ -352,7 +359,8 @@ static void test_owner_user(void **state)
 	unlink(file);
 }
 
-/* The example as it is distributed: as it stands, and with every default that it names written out. */
+/* The example as it is distributed: as it stands, and with every default that it names written out.
+ */
 static void test_example(void **state)
 {
 	static const char *const keys[] = { "state_dir", "default_tier", "sources", "keep_failed",

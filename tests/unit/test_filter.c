@@ -16,8 +16,8 @@
 #define MAX_ENTRIES 16
 
 /*
- * Patterns as "+GLOB" (include) or "-GLOB" (exclude), and what they say of some paths; one that ends in '/' is
- * a directory. 'y' takes part, 'n' does not, 'e' is entered to look inside.
+ * Patterns as "+GLOB" (include) or "-GLOB" (exclude), and what they say of some paths; one that
+ * ends in '/' is a directory. 'y' takes part, 'n' does not, 'e' is entered to look inside.
  */
 struct filter_case {
 	const char *patterns[MAX_PATTERNS];
@@ -29,70 +29,64 @@ struct filter_case {
 
 static const struct filter_case cases[] = {
 	/* names, at any depth */
-	{ { "-*.o" },
-		{ { 'y', "a" }, { 'n', "a.o" }, { 'n', "d/e/a.o" }, { 'y', "d/" }, { 'n', "d.o/" },
-			{ 'n', "d.o/x" }, { 'n', ".o" }, { 'y', "a.oo" } } },
+	{ { "-*.o" }, { { 'y', "a" }, { 'n', "a.o" }, { 'n', "d/e/a.o" }, { 'y', "d/" },
+			      { 'n', "d.o/" }, { 'n', "d.o/x" }, { 'n', ".o" }, { 'y', "a.oo" } } },
 	{ { "-.*" }, { { 'n', ".git/" }, { 'n', "a/.x" }, { 'y', "a.b" } } },
 	{ { "-*" }, { { 'n', "a" }, { 'n', ".a" }, { 'n', "d/" } } },
-	{ { "-core.?", "-[0-9]*" },
-		{ { 'n', "core.1" }, { 'y', "core.12" }, { 'n', "7z" }, { 'n', "x/0" }, { 'y', "x0" } } },
+	{ { "-core.?", "-[0-9]*" }, { { 'n', "core.1" }, { 'y', "core.12" }, { 'n', "7z" },
+					    { 'n', "x/0" }, { 'y', "x0" } } },
 	/* directories only */
-	{ { "-tmp/" },
-		{ { 'n', "tmp/" }, { 'y', "tmp" }, { 'n', "a/tmp/" }, { 'n', "tmp/x" }, { 'n', "a/tmp/b/c" },
-			{ 'y', "tmpx/" } } },
+	{ { "-tmp/" }, { { 'n', "tmp/" }, { 'y', "tmp" }, { 'n', "a/tmp/" }, { 'n', "tmp/x" },
+			       { 'n', "a/tmp/b/c" }, { 'y', "tmpx/" } } },
 	/* paths */
-	{ { "-/a" }, { { 'n', "a" }, { 'n', "a/" }, { 'y', "b/a" }, { 'n', "a/b" }, { 'y', "ab" } } },
+	{ { "-/a" },
+		{ { 'n', "a" }, { 'n', "a/" }, { 'y', "b/a" }, { 'n', "a/b" }, { 'y', "ab" } } },
 	{ { "-/a/" }, { { 'y', "a" }, { 'n', "a/" }, { 'n', "a/b" }, { 'y', "b/a/" } } },
-	{ { "-a/b" },
-		{ { 'y', "a/" }, { 'n', "a/b" }, { 'n', "a/b/" }, { 'n', "a/b/c" }, { 'y', "x/a/b" },
-			{ 'y', "a/c/b" }, { 'y', "a" } } },
-	{ { "-a/*/c" },
-		{ { 'n', "a/b/c" }, { 'y', "a/c" }, { 'y', "a/b/b/c" }, { 'y', "a/b/" }, { 'n', "a/.b/c" } } },
+	{ { "-a/b" }, { { 'y', "a/" }, { 'n', "a/b" }, { 'n', "a/b/" }, { 'n', "a/b/c" },
+			      { 'y', "x/a/b" }, { 'y', "a/c/b" }, { 'y', "a" } } },
+	{ { "-a/*/c" }, { { 'n', "a/b/c" }, { 'y', "a/c" }, { 'y', "a/b/b/c" }, { 'y', "a/b/" },
+				{ 'n', "a/.b/c" } } },
 	{ { "-a*b" }, { { 'n', "axxb" }, { 'y', "ax/xb" } } },
 	{ { "-/*.o" }, { { 'n', "x.o" }, { 'y', "d/x.o" } } },
 	{ { "-a//b/" }, { { 'n', "a/b/" }, { 'y', "a/b" } } },
 	/* crossing directories */
 	{ { "-**/x" }, { { 'n', "x" }, { 'n', "a/x" }, { 'n', "a/b/x" }, { 'y', "a/b/xx" } } },
-	{ { "-a/**" },
-		{ { 'y', "a/" }, { 'n', "a/b" }, { 'n', "a/b/c" }, { 'y', "b/a/c" }, { 'y', "a" } } },
+	{ { "-a/**" }, { { 'y', "a/" }, { 'n', "a/b" }, { 'n', "a/b/c" }, { 'y', "b/a/c" },
+			       { 'y', "a" } } },
 	{ { "-a/**/" }, { { 'y', "a/b" }, { 'n', "a/b/" }, { 'n', "a/b/c" } } },
-	{ { "-a/**/z" },
-		{ { 'n', "a/z" }, { 'n', "a/b/z" }, { 'n', "a/b/c/z" }, { 'y', "z" }, { 'y', "b/z" },
-			{ 'n', "a/z/y" } } },
+	{ { "-a/**/z" }, { { 'n', "a/z" }, { 'n', "a/b/z" }, { 'n', "a/b/c/z" }, { 'y', "z" },
+				 { 'y', "b/z" }, { 'n', "a/z/y" } } },
 	{ { "-a/**/**/b/**/c" }, { { 'n', "a/b/c" }, { 'n', "a/x/b/y/z/c" }, { 'y', "a/c" } } },
 	{ { "-**" }, { { 'n', "a" }, { 'n', "d/" } } },
 	/* an include first: only what is included */
 	{ { "+*.h5" },
 		{ { 'y', "a.h5" }, { 'n', "a" }, { 'e', "d/" }, { 'y', "d/a.h5" }, { 'n', "d/a" },
 			{ 'y', "x.h5/" }, { 'y', "x.h5/any" }, { 'y', "x.h5/any/" } } },
-	{ { "+results" },
-		{ { 'y', "results/" }, { 'y', "results/a/b" }, { 'e', "x/" }, { 'y', "x/results" },
-			{ 'n', "x/y" } } },
+	{ { "+results" }, { { 'y', "results/" }, { 'y', "results/a/b" }, { 'e', "x/" },
+				  { 'y', "x/results" }, { 'n', "x/y" } } },
 	{ { "+results/" }, { { 'y', "results/" }, { 'n', "results" }, { 'y', "results/a" } } },
-	{ { "+/a/b" },
-		{ { 'e', "a/" }, { 'y', "a/b" }, { 'y', "a/b/c" }, { 'n', "b/" }, { 'n', "a/c/" },
-			{ 'n', "a" } } },
-	{ { "+a/**/z" },
-		{ { 'e', "a/" }, { 'e', "a/b/" }, { 'n', "b/" }, { 'y', "a/b/z" }, { 'n', "a/b/y" } } },
+	{ { "+/a/b" }, { { 'e', "a/" }, { 'y', "a/b" }, { 'y', "a/b/c" }, { 'n', "b/" },
+			       { 'n', "a/c/" }, { 'n', "a" } } },
+	{ { "+a/**/z" }, { { 'e', "a/" }, { 'e', "a/b/" }, { 'n', "b/" }, { 'y', "a/b/z" },
+				 { 'n', "a/b/y" } } },
 	{ { "+a/**" }, { { 'e', "a/" }, { 'y', "a/b/" }, { 'y', "a/b" }, { 'n', "b/" } } },
 	{ { "+*/x" }, { { 'e', "q/" }, { 'y', "q/x" }, { 'n', "x" }, { 'n', "q/r/" } } },
 	{ { "+*.c", "+*.h" }, { { 'y', "a.c" }, { 'y', "a.h" }, { 'n', "a.o" }, { 'e', "d/" } } },
 	/* the last match wins */
-	{ { "-*.o", "+keep.o" },
-		{ { 'n', "a.o" }, { 'y', "keep.o" }, { 'y', "d/keep.o" }, { 'y', "x" }, { 'y', "d/" } } },
+	{ { "-*.o", "+keep.o" }, { { 'n', "a.o" }, { 'y', "keep.o" }, { 'y', "d/keep.o" },
+					 { 'y', "x" }, { 'y', "d/" } } },
 	{ { "+*.o", "-bad.o" }, { { 'y', "a.o" }, { 'n', "bad.o" }, { 'n', "x" }, { 'e', "d/" } } },
-	{ { "+results", "-*.tmp" },
-		{ { 'y', "results/a" }, { 'n', "results/a.tmp" }, { 'n', "other" }, { 'n', "d.tmp/" } } },
-	{ { "-*", "+*.h5" },
-		{ { 'y', "a.h5" }, { 'n', "a" }, { 'e', "d/" }, { 'y', "d/a.h5" }, { 'n', "d/a" },
-			{ 'e', "d/e/" } } },
-	{ { "+*.h5", "-tmp/" },
-		{ { 'y', "a.h5" }, { 'n', "tmp/" }, { 'n', "tmp/a.h5" }, { 'n', "x/tmp/a.h5" }, { 'e', "x/" } } },
+	{ { "+results", "-*.tmp" }, { { 'y', "results/a" }, { 'n', "results/a.tmp" },
+					    { 'n', "other" }, { 'n', "d.tmp/" } } },
+	{ { "-*", "+*.h5" }, { { 'y', "a.h5" }, { 'n', "a" }, { 'e', "d/" }, { 'y', "d/a.h5" },
+				     { 'n', "d/a" }, { 'e', "d/e/" } } },
+	{ { "+*.h5", "-tmp/" }, { { 'y', "a.h5" }, { 'n', "tmp/" }, { 'n', "tmp/a.h5" },
+					{ 'n', "x/tmp/a.h5" }, { 'e', "x/" } } },
 	{ { "-tmp/", "+tmp/keep" },
 		{ { 'e', "tmp/" }, { 'y', "tmp/keep" }, { 'y', "tmp/keep/x" }, { 'n', "tmp/x" },
 			{ 'n', "tmp/x/" }, { 'n', "a/tmp/" }, { 'n', "a/tmp/keep" } } },
-	{ { "-a", "+b", "-c" },
-		{ { 'e', "a/" }, { 'y', "a/b" }, { 'n', "a/b/c" }, { 'n', "a/c/" }, { 'n', "c/" }, { 'y', "x" } } },
+	{ { "-a", "+b", "-c" }, { { 'e', "a/" }, { 'y', "a/b" }, { 'n', "a/b/c" }, { 'n', "a/c/" },
+					{ 'n', "c/" }, { 'y', "x" } } },
 	/* bytes */
 	{ { "-\xff*" }, { { 'n', "\xff\xfe" }, { 'y', "\xfe\xff" } } },
 	{ { "-?" }, { { 'n', "\xe4" }, { 'y', "\xc3\xa4" }, { 'n', "\n" } } },
@@ -158,12 +152,13 @@ static void test_match(void **state)
 	}
 }
 
-/* A walk that trusts the answers must find every file that takes part: its directories are y or e. */
+/* A walk that trusts the answers must find every file that takes part: its directories are y or e.
+ */
 static void test_reachable(void **state)
 {
 	static const char *const names[] = { "a", "b", "c.x", "d" };
-	static const char *const globs[] = { "a", "b/", "*.x", "/a/b", "a/**", "**/d", "b/*/d", "*", "/b",
-		"a/**/c.x" };
+	static const char *const globs[] = { "a", "b/", "*.x", "/a/b", "a/**", "**/d", "b/*/d", "*",
+		"/b", "a/**/c.x" };
 	unsigned seed = 1;
 
 	(void)state;
@@ -175,7 +170,8 @@ static void test_reachable(void **state)
 		bool cut = false;
 
 		for (int i = 0; i < n; i++) {
-			snprintf(patterns[i], sizeof(patterns[i]), "%c%s", rand_r(&seed) & 256 ? '+' : '-',
+			snprintf(patterns[i], sizeof(patterns[i]), "%c%s",
+				rand_r(&seed) & 256 ? '+' : '-',
 				globs[(size_t)rand_r(&seed) % ARRAY_SIZE(globs)]);
 			list[i] = patterns[i];
 		}
@@ -185,11 +181,12 @@ static void test_reachable(void **state)
 			char answer;
 
 			snprintf(path + used, sizeof(path) - used, "%s%s",
-				names[(size_t)rand_r(&seed) % ARRAY_SIZE(names)], i + 1 < depth ? "/" : "");
+				names[(size_t)rand_r(&seed) % ARRAY_SIZE(names)],
+				i + 1 < depth ? "/" : "");
 			answer = ask(filter, path);
 			if (cut && answer == 'y')
-				fail_msg("\"%s\" takes part in a directory that does not (%s ...)", path,
-					list[0]);
+				fail_msg("\"%s\" takes part in a directory that does not (%s ...)",
+					path, list[0]);
 			cut = cut || answer == 'n';
 		}
 		filter_free(filter);

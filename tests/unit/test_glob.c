@@ -35,8 +35,9 @@ static void make(const char *path)
 
 static int setup(void **state)
 {
-	static const char *const paths[] = { "a/", "a/x.h5", "a/y.h5", "a/z.txt", "a/.hidden.h5", "b/",
-		"b/x.h5", "b/deep/", "b/deep/x.h5", "c", "[1]", "1", "\xff\xfe", "q:*", "a.b/", "a.b/x.h5" };
+	static const char *const paths[] = { "a/", "a/x.h5", "a/y.h5", "a/z.txt", "a/.hidden.h5",
+		"b/", "b/x.h5", "b/deep/", "b/deep/x.h5", "c", "[1]", "1", "\xff\xfe", "q:*",
+		"a.b/", "a.b/x.h5" };
 
 	(void)state;
 	umask(022);

@@ -98,7 +98,8 @@ static void expect_error(const char *job_id, int rc, const char *says)
 	int got = handoff_read(state_dir, job_id, &handoff, &err);
 
 	if (got != rc || err.code != rc || !strstr(err.text, says))
-		fail_msg("job %s: rc %d, \"%s\"; expected %d, \"%s\"", job_id, got, err.text, rc, says);
+		fail_msg("job %s: rc %d, \"%s\"; expected %d, \"%s\"", job_id, got, err.text, rc,
+			says);
 	assert_null(handoff.dir);
 	assert_null(handoff.failed);
 }
@@ -125,7 +126,8 @@ static void test_round(void **state)
 
 static void test_notice(void **state)
 {
-	char dir[] = "/a/12.0", tier[] = "nvme", failed[] = "no", notice[] = "staged in 3\tfiles\r\nend";
+	char dir[] = "/a/12.0", tier[] = "nvme", failed[] = "no",
+	     notice[] = "staged in 3\tfiles\r\nend";
 	struct handoff cases[] = { { .dir = dir, .tier = tier, .notice = notice },
 		{ .failed = failed, .notice = notice } };
 
@@ -162,8 +164,8 @@ static void test_remove(void **state)
 
 static void test_job_id(void **state)
 {
-	static const char *const ids[] = { "", "12.0", "../12", "/etc/passwd", "1 ", "-1", "1\n", "x",
-		"123456789012345678901" };
+	static const char *const ids[] = { "", "12.0", "../12", "/etc/passwd", "1 ", "-1", "1\n",
+		"x", "123456789012345678901" };
 	char dir[] = "/a", tier[] = "b";
 	struct handoff handoff = { .dir = dir, .tier = tier };
 
@@ -179,7 +181,8 @@ static void test_job_id(void **state)
 
 static void test_bad_stage(void **state)
 {
-	char absolute[] = "/a", relative[] = "a", newline[] = "/a\nfailed x", tier[] = "b", bad_tier[] = "b\n";
+	char absolute[] = "/a", relative[] = "a", newline[] = "/a\nfailed x", tier[] = "b",
+	     bad_tier[] = "b\n";
 	struct handoff bad[] = { { .dir = NULL }, { .dir = absolute }, { .tier = tier },
 		{ .dir = relative, .tier = tier }, { .dir = newline, .tier = tier },
 		{ .dir = absolute, .tier = bad_tier } };
@@ -206,9 +209,11 @@ static void test_damaged(void **state)
 	static const char whole[] = "stagetool-steps 1\ndir /a/b\ntier nvme\nend\n";
 	static const char *const texts[] = { "stagetool-steps 2\ndir /a\ntier b\nend\n",
 		"stagetool-steps 12\ndir /a\ntier b\nend\n", "stagetool-steps 1\nend\n",
-		"stagetool-steps 1\ndir a\ntier b\nend\n", "stagetool-steps 1\ntier b\ndir /a\nend\n",
+		"stagetool-steps 1\ndir a\ntier b\nend\n",
+		"stagetool-steps 1\ntier b\ndir /a\nend\n",
 		"stagetool-steps 1\nfailed x\ndir /a\ntier b\nend\n",
-		"stagetool-steps 1\nfailed x\ndir /a\nend\n", "stagetool-steps 1\ndir /a\ntier b\nend\nx",
+		"stagetool-steps 1\nfailed x\ndir /a\nend\n",
+		"stagetool-steps 1\ndir /a\ntier b\nend\nx",
 		"stagetool-steps 1\nnotice x\ndir /a\ntier b\nend\n",
 		"stagetool-steps 1\ndir /a\ntier b\nnotice x\nnotice y\nend\n",
 		"dir /a\ntier b\nend\n" };

@@ -182,7 +182,8 @@ static void test_number(void **state)
 	assert_int_equal(parse_number("11", 0, 10, &value, &err), -ERANGE);
 	assert_string_equal(err.text, "11 is out of range: expected 0 to 10");
 	assert_int_equal(parse_number("0", 1, 10, &value, &err), -ERANGE);
-	assert_int_equal(parse_number("18446744073709551616", 0, UINT64_MAX, &value, &err), -ERANGE);
+	assert_int_equal(
+		parse_number("18446744073709551616", 0, UINT64_MAX, &value, &err), -ERANGE);
 	assert_int_equal(parse_number("", 0, 10, &value, &err), -EINVAL);
 	assert_int_equal(parse_number("x", 0, 10, &value, &err), -EINVAL);
 	assert_string_equal(err.text, "\"x\" is not a whole number: expected one from 0 to 10");
@@ -269,8 +270,8 @@ static void test_format_duration(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_string_equal(
-			parse_format_duration(cases[i].seconds, buffer, sizeof(buffer)), cases[i].text);
+		assert_string_equal(parse_format_duration(cases[i].seconds, buffer, sizeof(buffer)),
+			cases[i].text);
 }
 
 int main(void)

@@ -20,12 +20,30 @@ struct good_case {
 	bool from_glob, to_dir;
 };
 
-#define IN(text, from, to) { SPEC_IN, text, from, to, false, false }
-#define IN_DIR(text, from, to) { SPEC_IN, text, from, to, false, true }
-#define IN_GLOB(text, from, to) { SPEC_IN, text, from, to, true, true }
-#define OUT(text, from, to) { SPEC_OUT, text, from, to, false, false }
-#define OUT_DIR(text, from, to) { SPEC_OUT, text, from, to, false, true }
-#define OUT_GLOB(text, from, to) { SPEC_OUT, text, from, to, true, true }
+#define IN(text, from, to)                                                                         \
+	{                                                                                          \
+		SPEC_IN, text, from, to, false, false                                              \
+	}
+#define IN_DIR(text, from, to)                                                                     \
+	{                                                                                          \
+		SPEC_IN, text, from, to, false, true                                               \
+	}
+#define IN_GLOB(text, from, to)                                                                    \
+	{                                                                                          \
+		SPEC_IN, text, from, to, true, true                                                \
+	}
+#define OUT(text, from, to)                                                                        \
+	{                                                                                          \
+		SPEC_OUT, text, from, to, false, false                                             \
+	}
+#define OUT_DIR(text, from, to)                                                                    \
+	{                                                                                          \
+		SPEC_OUT, text, from, to, false, true                                              \
+	}
+#define OUT_GLOB(text, from, to)                                                                   \
+	{                                                                                          \
+		SPEC_OUT, text, from, to, true, true                                               \
+	}
 
 static const struct good_case good[] = {
 	/* TO left out: FROM's own name */
@@ -125,8 +143,8 @@ static void test_good(void **state)
 		got = &list.items[0];
 		if (strcmp(got->from, want->from) || strcmp(got->to, want->to) ||
 			got->from_glob != want->from_glob || got->to_dir != want->to_dir)
-			fail_msg("\"%s\": from \"%s\", to \"%s\", glob %d, dir %d", want->text, got->from,
-				got->to, got->from_glob, got->to_dir);
+			fail_msg("\"%s\": from \"%s\", to \"%s\", glob %d, dir %d", want->text,
+				got->from, got->to, got->from_glob, got->to_dir);
 		assert_int_equal(got->side, want->side);
 		assert_string_equal(got->text, want->text);
 		spec_list_free(&list);
@@ -147,8 +165,10 @@ static void test_options_in(void **state)
 	assert_false(spec->sync || spec->verify || spec->optional);
 	assert_int_equal(spec->n_patterns, 0);
 	assert_int_equal(spec_list_add(&list, SPEC_IN,
-		"/a:b,as=copy,dist=first,sync,verify,optional,exclude=*.o,include=keep.o,exclude=x\\,y\\:z/",
-		NULL, &err), 0);
+				 "/a:b,as=copy,dist=first,sync,verify,optional,exclude=*.o,include="
+				 "keep.o,exclude=x\\,y\\:z/",
+				 NULL, &err),
+		0);
 	spec = &list.items[1];
 	assert_int_equal(spec->dist, SPEC_DIST_FIRST);
 	assert_true(spec->sync && spec->verify && spec->optional);
@@ -160,8 +180,10 @@ static void test_options_in(void **state)
 	assert_false(spec->patterns[2].include);
 	assert_string_equal(spec->patterns[2].glob, "x,y:z/");
 	assert_int_equal(spec_list_add(&list, SPEC_IN,
-		"/a:b,include=a=b,include=a=b,include=/top/**/x,include=.hidden,include=...", NULL,
-		&err), 0);
+				 "/a:b,include=a=b,include=a=b,include=/top/**/"
+				 "x,include=.hidden,include=...",
+				 NULL, &err),
+		0);
 	assert_int_equal(list.items[2].n_patterns, 5);
 	assert_string_equal(list.items[2].patterns[1].glob, "a=b");
 	spec_list_free(&list);
@@ -177,13 +199,14 @@ static void test_options_out(void **state)
 		enum spec_conflict conflict;
 		bool remove, receipt;
 	} cases[] = {
-		{ "a:/b", SPEC_WHEN_ALWAYS, SPEC_GATHER_SUBDIR, false, SPEC_CONFLICT_KEEP, false, false },
-		{ "a:/b,when=always,gather=subdir,conflict=keep", SPEC_WHEN_ALWAYS, SPEC_GATHER_SUBDIR, true,
-			SPEC_CONFLICT_KEEP, false, false },
+		{ "a:/b", SPEC_WHEN_ALWAYS, SPEC_GATHER_SUBDIR, false, SPEC_CONFLICT_KEEP, false,
+			false },
+		{ "a:/b,when=always,gather=subdir,conflict=keep", SPEC_WHEN_ALWAYS,
+			SPEC_GATHER_SUBDIR, true, SPEC_CONFLICT_KEEP, false, false },
 		{ "a:/b,when=success,gather=merge,conflict=fail,delete", SPEC_WHEN_SUCCESS,
 			SPEC_GATHER_MERGE, true, SPEC_CONFLICT_FAIL, true, false },
-		{ "a:/b,receipt,conflict=overwrite,when=failure", SPEC_WHEN_FAILURE, SPEC_GATHER_SUBDIR,
-			false, SPEC_CONFLICT_OVERWRITE, false, true },
+		{ "a:/b,receipt,conflict=overwrite,when=failure", SPEC_WHEN_FAILURE,
+			SPEC_GATHER_SUBDIR, false, SPEC_CONFLICT_OVERWRITE, false, true },
 	};
 
 	(void)state;
@@ -261,6 +284,7 @@ static const struct bad_case bad[] = {
 	{ SPEC_OUT, "a:..", 3, "end it in '/'" },
 	{ SPEC_OUT, "a:/b/.", 6, "end it in '/'" },
 	{ SPEC_OUT, ".:/b/..", 6, "end it in '/'" },
+	{ SPEC_OUT, ".:/.", 3, "is the root of all files" },
 	{ SPEC_OUT, "/a:/b", 1, "must be relative" },
 	{ SPEC_OUT, "a/../..:/b", 3, "leaves $STAGE_DIR" },
 	{ SPEC_OUT, "..:/b", 1, "leaves $STAGE_DIR" },
@@ -294,7 +318,8 @@ static const struct bad_case bad[] = {
 	{ SPEC_IN, "/a*:b/,verify,sync", 15, "\"sync\" can not go with a pattern" },
 	/* options */
 	{ SPEC_IN, "/proj/a:data,whn=x", 14,
-		"unknown option \"whn\"; did you mean \"when\", an option of --stage-out? expected one of as, dist, sync, include, exclude, verify, optional" },
+		"unknown option \"whn\"; did you mean \"when\", an option of --stage-out? expected "
+		"one of as, dist, sync, include, exclude, verify, optional" },
 	{ SPEC_OUT, "a:/b,whn=always", 6, "did you mean \"when\"?" },
 	{ SPEC_OUT, "a:/b,confict=keep", 6, "did you mean \"conflict\"?" },
 	{ SPEC_OUT, "a:/b,overwrite", 6, "did you mean \"conflict=overwrite\"?" },
@@ -311,9 +336,11 @@ static const struct bad_case bad[] = {
 	{ SPEC_IN, "/a:b,as=copy,as=copy", 14, "given twice" },
 	{ SPEC_IN, "/a:b,verify=yes", 6, "takes no value" },
 	{ SPEC_IN, "/a:b,sync=", 6, "takes no value" },
-	{ SPEC_OUT, "a:/b,when", 6, "needs a value: expected when=VALUE, one of always, success, failure" },
+	{ SPEC_OUT, "a:/b,when", 6,
+		"needs a value: expected when=VALUE, one of always, success, failure" },
 	{ SPEC_OUT, "a:/b,gather=", 6, "needs a value" },
-	{ SPEC_OUT, "a:/b,when=sucess", 11, "did you mean \"success\"? expected one of always, success, failure" },
+	{ SPEC_OUT, "a:/b,when=sucess", 11,
+		"did you mean \"success\"? expected one of always, success, failure" },
 	{ SPEC_OUT, "a:/b,conflict=replace", 15, "expected one of keep, fail, overwrite" },
 	{ SPEC_OUT, "a:/b,gather=Merge", 13, "did you mean \"merge\"?" },
 	{ SPEC_IN, "/a:b,dist=some", 11, "expected one of all, first" },
@@ -326,7 +353,8 @@ static const struct bad_case bad[] = {
 	{ SPEC_IN, "/a:b,exclude=../b", 14, "can not match anything" },
 	{ SPEC_IN, "/a:b,exclude=a\\,/..", 18, "can not match anything" },
 	/* the other side's */
-	{ SPEC_IN, "/a:b,when=always", 6, "\"when\" is an option of --stage-out, not of --stage-in" },
+	{ SPEC_IN, "/a:b,when=always", 6,
+		"\"when\" is an option of --stage-out, not of --stage-in" },
 	{ SPEC_IN, "/a:b,gather=merge", 6, "option of --stage-out" },
 	{ SPEC_IN, "/a:b,conflict=keep", 6, "option of --stage-out" },
 	{ SPEC_IN, "/a:b,delete", 6, "option of --stage-out" },
@@ -338,7 +366,8 @@ static const struct bad_case bad[] = {
 	{ SPEC_OUT, "a:/b,at=same", 6, "option of --stage-in" },
 	{ SPEC_OUT, "a:/b,cache", 6, "option of --stage-in" },
 	/* planned ones */
-	{ SPEC_IN, "/a:b,as=unpack", 6, "as=unpack is not available in this version: expected copy" },
+	{ SPEC_IN, "/a:b,as=unpack", 6,
+		"as=unpack is not available in this version: expected copy" },
 	{ SPEC_IN, "/a:b,as=image", 6, "as=image is not available" },
 	{ SPEC_IN, "/a:b,as=overlay", 6, "as=overlay is not available" },
 	{ SPEC_IN, "/a:b,as=lazy", 6, "as=lazy is not available" },
@@ -362,8 +391,8 @@ static void check_bad(const struct bad_case *want, const char *base)
 		want->side == SPEC_IN ? "--stage-in" : "--stage-out", want->column);
 	if (rc != -EINVAL || err.code != -EINVAL || strncmp(err.text, start, strlen(start)) ||
 		!strstr(err.text, want->says))
-		fail_msg("\"%s\" (column %u, \"%s\"): rc %d, \"%s\"", want->text, want->column, want->says,
-			rc, err.text);
+		fail_msg("\"%s\" (column %u, \"%s\"): rc %d, \"%s\"", want->text, want->column,
+			want->says, rc, err.text);
 	/* One line, whatever the user wrote. */
 	assert_null(strpbrk(err.text, "\n\r\t\x7f\x01"));
 	assert_int_equal(list.count, 0);
@@ -422,7 +451,8 @@ static void test_long_message(void **state)
 	assert_int_equal(spec_list_add(&list, SPEC_IN, text, NULL, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "--stage-in: column 3004 of ...\"aaaa"));
 	assert_non_null(strstr(err.text, "a:b,vrify,xaaa"));
-	assert_non_null(strstr(err.text, "aaa\"...: unknown option \"vrify\"; did you mean \"verify\"?"));
+	assert_non_null(
+		strstr(err.text, "aaa\"...: unknown option \"vrify\"; did you mean \"verify\"?"));
 	assert_true(strlen(err.text) < 500);
 	spec_list_free(&list);
 }

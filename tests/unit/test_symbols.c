@@ -50,7 +50,8 @@ static void test_check(void **state)
 		int rc = symbols_check(cases[i].text, &column, &err);
 
 		if (rc != (cases[i].column ? -EINVAL : 0) || column != cases[i].column)
-			fail_msg("\"%s\": rc %d, column %u, \"%s\"", cases[i].text, rc, column, err.text);
+			fail_msg("\"%s\": rc %d, column %u, \"%s\"", cases[i].text, rc, column,
+				err.text);
 		assert_int_equal(symbols_check(cases[i].text, NULL, NULL), rc);
 	}
 }
