@@ -397,6 +397,46 @@ static void test_example(void **state)
 	conf_free(full);
 }
 
+/* Whatever the file holds: a complete configuration, or an error of one line that names it. */
+static void test_mutations(void **state)
+{
+	static const char start[] = "# c\n[stagetool]\nstate_dir = /s/%N ; x\ndefault_tier=b\n"
+				    "sources=/a /b\nkeep_failed=7d\nextend_limit=no\nthreads=3\n"
+				    "[tier a]\npath=/t\nmin_free=5%\n[tier b]\npath=/u\ndax=any\n";
+	static const char bytes[] = "[]=:;# \t\n\r%/.\"x0\xff\x01";
+	unsigned seed = 3, valid = 0, rounds = 3000;
+
+	(void)state;
+	for (unsigned i = 0; i < rounds; i++) {
+		struct error err = ERROR_INIT;
+		struct conf *conf = NULL;
+		char text[sizeof(start)];
+		size_t size = sizeof(start) - 1;
+
+		memcpy(text, start, sizeof(start));
+		for (int n = 1 + rand_r(&seed) % 3; n; n--)
+			text[(size_t)rand_r(&seed) % size] =
+				bytes[(size_t)rand_r(&seed) % (sizeof(bytes) - 1)];
+		if (!(rand_r(&seed) % 8))
+			size = (size_t)rand_r(&seed) % size;
+		write_bytes(text, size);
+		if (conf_load(file, "n1", &conf, &err)) {
+			assert_int_equal(err.code, -EINVAL);
+			assert_int_equal(strncmp(err.text, file, strlen(file)), 0);
+			assert_null(strpbrk(err.text, "\n\r\x01"));
+			assert_null(conf);
+			continue;
+		}
+		valid++;
+		assert_non_null(conf_tier(conf, NULL, &err));
+		assert_int_equal(*conf->state_dir, '/');
+		for (size_t j = 0; j < conf->n_tiers; j++)
+			assert_int_equal(*conf->tiers[j].path, '/');
+		conf_free(conf);
+	}
+	assert_in_range(valid, rounds / 50, rounds - rounds / 50);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -409,6 +449,7 @@ int main(void)
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_owner_user),
 		cmocka_unit_test(test_example),
+		cmocka_unit_test(test_mutations),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
