@@ -27,6 +27,7 @@ static void worker_open(struct worker *worker, const struct crew *crew,
 	const struct scenario *scenario, unsigned number)
 {
 	struct world *world = &worker->world;
+	char said[300];
 
 	memset(worker, 0, sizeof(*worker));
 	worker->scenario = scenario;
@@ -40,9 +41,11 @@ static void worker_open(struct worker *worker, const struct crew *crew,
 	worker->again = scenario->again ? world_words(world, scenario->again) : worker->words;
 	if (scenario->environment)
 		worker->environment = world_words(world, scenario->environment);
-	worker->said_fd = memfd_create("said", MFD_CLOEXEC);
+	/* appending: writes of several threads or processes do not overwrite each other */
+	snprintf(said, sizeof(said), "%s/said.%u", crew->root, number);
+	worker->said_fd = open(said, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	if (worker->said_fd < 0)
-		err(99, "memfd_create");
+		err(99, "%s", said);
 }
 
 static void worker_close(struct worker *worker)
@@ -71,8 +74,7 @@ static void worker_trace(struct worker *worker, char **words, struct trace_plan 
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC), rc;
 	ssize_t got;
 
-	if (null < 0 || ftruncate(worker->said_fd, 0) < 0 ||
-		lseek(worker->said_fd, 0, SEEK_SET) < 0)
+	if (null < 0 || ftruncate(worker->said_fd, 0) < 0)
 		err(99, "standard error");
 	plan->argv = words;
 	plan->envp = worker->environment;
@@ -98,13 +100,13 @@ static struct trace_plan plan_of(const struct point *point)
 		.length = point->length, .signal = point->signal };
 }
 
-static void worker_repair(struct worker *worker)
+static void worker_repair(struct worker *worker, const struct point *point, bool warned)
 {
 	struct trace_plan plan = { .action = TRACE_FAIL, .call = CALLS_MAX - 1 };
 	static struct trace_result result;
 
 	worker_trace(worker, worker->again, &plan, &result);
-	judge_repair(&worker->world, &result, worker->said);
+	judge_repair(&worker->world, point, warned, &result, worker->said);
 }
 
 static void worker_do(struct worker *worker, const struct point *point, struct outcome *outcome,
@@ -122,7 +124,7 @@ static void worker_do(struct worker *worker, const struct point *point, struct o
 			outcome->reached ? "reached" : "not reached", result.seen, result.hit_path,
 			result.status, worker->said);
 	judge_run(worker->scenario, &worker->world, point, &result, worker->said);
-	worker_repair(worker);
+	worker_repair(worker, point, WIFEXITED(result.status) && WEXITSTATUS(result.status));
 	if (show)
 		printf("the repair: %s", worker->said);
 }

@@ -41,6 +41,9 @@ static const struct trace_lack lacks_newer[] = { { SYS_openat2, ENOSYS }, { SYS_
 	{ SYS_renameat2, EINVAL }, { SYS_copy_file_range, EXDEV }, { SYS_fallocate, EOPNOTSUPP },
 	{ -1, 0 } };
 
+/* With this the C library has to mmap what it hands out, and that can fail. */
+static const struct trace_lack lacks_memory[] = { { SYS_brk, 0 }, { -1, 0 } };
+
 const struct scenario scenarios_copy[] = {
 	{ .name = "copy", .verb = "copy", .build = build_copy, .words = words_copy },
 	{ .name = "copy-user",
@@ -61,5 +64,7 @@ const struct scenario scenarios_copy[] = {
 	{ .name = "copy-file", .verb = "copy", .build = build_copy_file, .words = words_copy_file },
 	{ .name = "copy-old-system", .verb = "copy", .build = build_copy_over,
 		.words = words_copy, .lacks = lacks_newer },
+	{ .name = "copy-no-memory", .verb = "copy", .build = build_copy, .words = words_copy,
+		.lacks = lacks_memory },
 	{ .name = NULL },
 };

@@ -139,13 +139,15 @@ const struct entry *snapshot_find(const struct snapshot *snapshot, const char *p
 static const char *attributes_differ(const struct stat *a, const struct stat *b, unsigned ignore)
 {
 	bool directory = S_ISDIR(a->st_mode);
+	bool timeless = directory ? ignore & IGNORE_DIR_TIMES :
+				    !S_ISREG(a->st_mode) && ignore & IGNORE_OTHER_TIMES;
 
 	if (a->st_mode != b->st_mode && !(directory && (ignore & IGNORE_DIR_MODES)))
 		return "mode";
 	if ((a->st_uid != b->st_uid || a->st_gid != b->st_gid) && !(ignore & IGNORE_OWNER))
 		return "owner";
 	if ((a->st_mtim.tv_sec != b->st_mtim.tv_sec || a->st_mtim.tv_nsec != b->st_mtim.tv_nsec) &&
-		!(directory && (ignore & IGNORE_DIR_TIMES)))
+		!timeless)
 		return "mtime";
 	return NULL;
 }

@@ -36,6 +36,7 @@ enum snapshot_ignore {
 	IGNORE_OWNER = 4,
 	IGNORE_DIR_TIMES = 8,
 	IGNORE_DIR_MODES = 16,
+	IGNORE_OTHER_TIMES = 64, /* of symlinks and FIFOs */
 	IGNORE_ATTRIBUTES = 32, /* mode, owner, times, xattrs and links */
 };
 

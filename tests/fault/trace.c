@@ -87,7 +87,8 @@ static int tracer_interfere(struct tracer *tracer, struct tracee *tracee, const 
 
 	switch (plan->action) {
 	case TRACE_FAIL:
-		arch_skip(tracee->tid, -plan->error);
+		/* a brk that fails returns where the break is, not an errno: 0 is below any */
+		arch_skip(tracee->tid, call && call->number == SYS_brk ? 0 : -plan->error);
 		break;
 	case TRACE_LATE:
 	case TRACE_KILL_AFTER:
