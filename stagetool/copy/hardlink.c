@@ -27,6 +27,8 @@ struct copy_group {
 	unsigned busy;        /* names that are claimed and not through */
 	struct copy_dir *dir; /* where it is (GROUP_READY), held */
 	char *name;
+	dev_t dev; /* of what is there; ino 0: not known */
+	ino_t ino;
 	struct group_name *waiting; /* for GROUP_COPYING to be over */
 	struct group_link *links;
 	struct stat *src; /* where there are links */
@@ -309,6 +311,11 @@ enum copy_claim copy_group_claim(struct copy_entry *entry, bool again, unsigned 
 	while (turn == TURN_LINK)
 		if (group_try_link(entry, &dir, &name, &turn, worker))
 			return COPY_CLAIM_THROUGH;
+	if (turn == TURN_LEAD && entry->equal) {
+		copy_entry_tell(entry, COPY_UNCHANGED, NULL, NULL, worker);
+		copy_group_end(entry, entry->dst_name, false);
+		return COPY_CLAIM_THROUGH;
+	}
 	return turn == TURN_LEAD ? COPY_CLAIM_LEAD : COPY_CLAIM_THROUGH;
 }
 
@@ -346,6 +353,7 @@ static void group_move(struct copy_group *group, struct copy_dir *dir, const cha
 	group->dir = dir;
 	copy_dir_ref(dir);
 	group->name = name;
+	group->ino = 0;
 }
 
 void copy_group_end(struct copy_entry *entry, const char *dst_name, bool sent)
@@ -374,23 +382,42 @@ void copy_group_end(struct copy_entry *entry, const char *dst_name, bool sent)
 	group_wake(copy, waiting);
 }
 
-void copy_group_pass(struct copy_entry *entry, const struct stat *dst)
+/* The first name of a file, equal at the destination, is what the others are linked to. */
+static void group_place(struct copy_group *group, const struct copy_entry *entry,
+	const struct stat *dst)
 {
-	struct links_file *file = links_lock(entry->copy->links, &entry->st, 1);
+	group->name = strdup(entry->dst_name);
+	if (!group->name)
+		return;
+	group->dir = entry->dir;
+	copy_dir_ref(group->dir);
+	group->dev = dst->st_dev;
+	group->ino = dst->st_ino;
+	group->state = GROUP_READY;
+}
+
+bool copy_group_pass(struct copy_entry *entry, const struct stat *dst)
+{
+	struct links_file *file = links_lock(entry->copy->links, &entry->st, 0);
 	struct copy_group *group;
 
 	if (!file)
-		return;
-	group = dst && file->seen < file->names ? group_of(file) : NULL;
-	if (group && group->state == GROUP_NONE) {
-		group->name = strdup(entry->dst_name);
-		if (group->name) {
-			group->dir = entry->dir;
-			copy_dir_ref(group->dir);
-			group->state = GROUP_READY;
-		}
+		return true;
+	group = file->data;
+	if (dst && group && group->state != GROUP_NONE &&
+		entry->expect.kind == COPY_EXPECT_ANY &&
+		(group->ino != dst->st_ino || group->dev != dst->st_dev)) {
+		links_unlock(entry->copy->links, file);
+		entry->equal = true;
+		return false;
 	}
+	file->seen++;
+	if (dst && file->seen < file->names)
+		group = group_of(file);
+	if (dst && group && group->state == GROUP_NONE)
+		group_place(group, entry, dst);
 	group_unlock(entry->copy, file);
+	return true;
 }
 
 void copy_group_flush(struct copy *copy)

@@ -128,6 +128,7 @@ struct copy_entry {
 	const char *src_name, *dst_name;
 	struct stat st; /* of the source */
 	struct copy_expect expect;
+	bool equal; /* it is at the destination already, if not as a link */
 	bool owned; /* names are its own, and dir is held */
 };
 
@@ -190,8 +191,10 @@ enum copy_claim copy_group_claim(struct copy_entry *entry, bool again, unsigned 
 /* The leader's end. dst_name: where it is now; NULL: it was not copied. sent: its outcome was
  * COPY_DONE. */
 void copy_group_end(struct copy_entry *entry, const char *dst_name, bool sent);
-/* A name that is not sent. dst (may be NULL): an equal file of its destination. */
-void copy_group_pass(struct copy_entry *entry, const struct stat *dst);
+/* A name that is not sent. dst (may be NULL): an equal file of its destination. False: that is
+ * another file than the one that has the other names, and may be replaced by a link: it is to be
+ * sent after all (entry->equal set). */
+bool copy_group_pass(struct copy_entry *entry, const struct stat *dst);
 /* Tells what was kept back of files whose names were not all met. */
 void copy_group_flush(struct copy *copy);
 

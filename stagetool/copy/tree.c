@@ -116,9 +116,12 @@ static void entry_judge(struct copy_entry *entry, unsigned worker)
 		copy_entry_send(entry, worker);
 		break;
 	case COPY_SKIP:
-		if (linked)
-			copy_group_pass(
-				entry, have_dst && tree_is_equal(&entry->st, &dst) ? &dst : NULL);
+		if (linked &&
+			!copy_group_pass(entry,
+				have_dst && tree_is_equal(&entry->st, &dst) ? &dst : NULL)) {
+			copy_entry_send(entry, worker);
+			break;
+		}
 		copy_entry_tell(entry, COPY_UNCHANGED, have_dst ? &dst : NULL, NULL, worker);
 		break;
 	case COPY_LEAVE:
@@ -159,6 +162,7 @@ void copy_entry_run(struct copy *copy, struct copy_dir *dir, const char *src_nam
 	entry.src_name = src_name;
 	entry.dst_name = dst_name;
 	entry.expect = copy->options.expect;
+	entry.equal = false;
 	entry.owned = false;
 	if (tree_leaves_out(copy, dir, src_name))
 		return;

@@ -83,18 +83,25 @@ static struct stat stat_of(const char *name)
 	return st;
 }
 
-static struct copy_counts copy_tree(void)
+static struct copy_counts copy_with(
+	const struct copy_options *options, const struct copy_hooks *hooks)
 {
-	const struct copy_options options = { .threads = 2, .publish = true };
-	const struct copy_hooks hooks = { NULL, NULL, NULL };
 	struct copy_counts counts;
 	struct copy *copy = NULL;
 
-	assert_int_equal(copy_new(dir.fd, "s", dir.fd, "d", &options, &hooks, &copy, NULL), 0);
+	assert_int_equal(copy_new(dir.fd, "s", dir.fd, "d", options, hooks, &copy, NULL), 0);
 	assert_int_equal(copy_run(copy, NULL), 0);
 	copy_counts(copy, &counts);
 	copy_free(copy);
 	return counts;
+}
+
+static struct copy_counts copy_tree(void)
+{
+	const struct copy_options options = { .threads = 2, .publish = true };
+	const struct copy_hooks hooks = { NULL, NULL, NULL };
+
+	return copy_with(&options, &hooks);
 }
 
 static const char *const names[] = { "s/a", "s/b", "s/c" };
@@ -201,6 +208,41 @@ static void test_symlinks_and_fifos_stay_linked(void **state)
 	assert_true(S_ISFIFO(stat_of("d/p").st_mode));
 }
 
+static enum copy_answer skip_what_is_there(void *ctx, const struct copy_item *item,
+	const struct stat *dst, struct copy_expect *expect, struct copy_tag *tag)
+{
+	(void)ctx;
+	(void)item;
+	(void)expect;
+	(void)tag;
+	return dst && S_ISREG(dst->st_mode) ? COPY_SKIP : COPY_SEND;
+}
+
+/* What an interrupted run leaves: some names are there, equal, but as files of their own. */
+static void test_equal_files_become_links(void **state)
+{
+	const struct copy_options options = { .threads = 2, .publish = true, .look = true };
+	const struct copy_hooks hooks = { .decide = skip_what_is_there };
+	struct timespec times[2] = { { 1, 0 }, { 1600000000, 5 } };
+	struct copy_counts counts;
+
+	(void)state;
+	make_links();
+	assert_int_equal(mkdirat(dir.fd, "d", 0700), 0);
+	put("d/a", "one");
+	put("d/c", "one");
+	utimensat(dir.fd, "s/a", times, 0);
+	utimensat(dir.fd, "d/a", times, 0);
+	utimensat(dir.fd, "d/c", times, 0);
+	counts = copy_with(&options, &hooks);
+	assert_int_equal(counts.attributes + counts.failed + counts.conflicts, 0);
+	assert_int_equal(stat_of("d/a").st_nlink, 3);
+	assert_int_equal(stat_of("d/a").st_ino, stat_of("d/b").st_ino);
+	assert_int_equal(stat_of("d/a").st_ino, stat_of("d/c").st_ino);
+	counts = copy_with(&options, &hooks);
+	assert_int_equal(counts.unchanged, 3);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -210,6 +252,7 @@ int main(void)
 		TEST(test_first_name_becomes_a_symlink),
 		TEST(test_first_name_vanishes),
 		TEST(test_symlinks_and_fifos_stay_linked),
+		TEST(test_equal_files_become_links),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
