@@ -287,6 +287,8 @@ static void tree_failed(void *ctx, struct walk_dir *walk, const char *name, cons
 			err, worker);
 	else if (dir)
 		copy_dir_tell(dir, COPY_FAILED, NULL, err, worker);
+	else
+		copy_name_tell(ctx, NULL, "", COPY_FAILED, err, worker); /* the root, not entered */
 }
 
 const struct walk_ops copy_walk_ops = { tree_enter, tree_entries, tree_leave, tree_failed };
