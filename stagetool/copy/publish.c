@@ -164,13 +164,30 @@ static int link_beside(int olddir, const char *oldname, const struct publish_req
 		told_conflict(request, result, PUBLISH_BESIDE, err);
 }
 
-static bool is_link_already(int olddir, const char *oldname, const struct publish_request *request)
+static bool is_link_already(int olddir, const char *oldname, int dirfd, const char *name)
 {
 	struct stat ours, there;
 
 	return fstatat(olddir, oldname, &ours, AT_SYMLINK_NOFOLLOW) == 0 &&
-		fstatat(request->dirfd, request->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+		fstatat(dirfd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 		ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+}
+
+/* A temporary that is another link. A server that says no may have made it all the same. */
+static int link_temp(int olddir, const char *oldname, struct publishing *at, struct error *err)
+{
+	int dirfd = at->request->dirfd, code;
+
+	publish_temp_name(at->publish, at->from);
+	if (linkat(olddir, oldname, dirfd, at->from, 0) == 0)
+		return 0;
+	code = errno;
+	if (is_link_already(olddir, oldname, dirfd, at->from)) {
+		if (code == EEXIST)
+			return 0;
+		unlinkat(dirfd, at->from, 0);
+	}
+	return error_sys(err, -code, "link");
 }
 
 int publish_link(struct publish *publish, int olddir, const char *oldname,
@@ -183,14 +200,14 @@ int publish_link(struct publish *publish, int olddir, const char *oldname,
 		return done(request, result, PUBLISH_DONE);
 	if (errno != EEXIST)
 		return error_errno(err, "link");
-	if (is_link_already(olddir, oldname, request))
+	if (is_link_already(olddir, oldname, request->dirfd, request->name))
 		return done(request, result, PUBLISH_DONE);
 	if (request->conflict != COPY_CONFLICT_OVERWRITE &&
 		request->expect->kind == COPY_EXPECT_NOTHING)
 		return link_beside(olddir, oldname, request, result, err);
-	publish_temp_name(publish, at.from);
-	if (linkat(olddir, oldname, request->dirfd, at.from, 0) < 0)
-		return error_errno(err, "link");
+	rc = link_temp(olddir, oldname, &at, err);
+	if (rc < 0)
+		return rc;
 	rc = appear(&at, result, err);
 	/* A rename over another link of the same file does nothing, and says that it did. */
 	if (rc == 0)

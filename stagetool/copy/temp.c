@@ -150,9 +150,14 @@ bool publish_is_temp(const char *name)
 	return strncmp(name, COPY_TEMP_PREFIX, PREFIX_LENGTH) == 0;
 }
 
-static int temp_failed(struct error *err)
+/* A server that says no may have made it all the same, and lost its first reply. */
+static int temp_failed(int dirfd, const char *temp, struct error *err)
 {
-	return error_errno(err, "make a temporary name");
+	int code = -errno;
+
+	if (code != -EEXIST)
+		unlinkat(dirfd, temp, 0);
+	return error_sys(err, code, "make a temporary name");
 }
 
 int publish_create(struct publish *publish, int dirfd, mode_t mode, char temp[PUBLISH_TEMP_SIZE],
@@ -160,25 +165,25 @@ int publish_create(struct publish *publish, int dirfd, mode_t mode, char temp[PU
 {
 	int fd;
 
-	publish_temp_name(publish, temp);
-	do
+	do {
+		publish_temp_name(publish, temp);
 		fd = openat(dirfd, temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-	while (fd < 0 && errno == EINTR);
-	return fd < 0 ? temp_failed(err) : fd;
+	} while (fd < 0 && errno == EINTR && (unlinkat(dirfd, temp, 0) == 0 || errno == ENOENT));
+	return fd < 0 ? temp_failed(dirfd, temp, err) : fd;
 }
 
 int publish_create_symlink(struct publish *publish, int dirfd, const char *target,
 	char temp[PUBLISH_TEMP_SIZE], struct error *err)
 {
 	publish_temp_name(publish, temp);
-	return symlinkat(target, dirfd, temp) < 0 ? temp_failed(err) : 0;
+	return symlinkat(target, dirfd, temp) < 0 ? temp_failed(dirfd, temp, err) : 0;
 }
 
 int publish_create_fifo(struct publish *publish, int dirfd, mode_t mode,
 	char temp[PUBLISH_TEMP_SIZE], struct error *err)
 {
 	publish_temp_name(publish, temp);
-	return mkfifoat(dirfd, temp, mode) < 0 ? temp_failed(err) : 0;
+	return mkfifoat(dirfd, temp, mode) < 0 ? temp_failed(dirfd, temp, err) : 0;
 }
 
 /* Whether the run that made a temporary is certainly over. */
