@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/retry.h"
 #include "copy/file.h"
 
 void copy_file_undo(struct copy_file *file, unsigned worker)
@@ -118,6 +119,11 @@ int copy_file_finish(struct copy_file *file, struct error *err, unsigned worker)
 	int rc = 0;
 
 	finish_attributes(file, &notes);
+	if (notes.incomplete && file->attempt < RETRY_MAX &&
+		retry_is_transient(notes.attribute.code)) {
+		*err = notes.attribute;
+		return err->code;
+	}
 	if (copy->options.durable || copy->options.verify)
 		rc = publish_sync(file->dst, err);
 	if (!rc && copy->options.verify)

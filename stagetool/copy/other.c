@@ -64,7 +64,7 @@ struct other_result {
 
 /* From the source's attributes to the final name. */
 static int other_copy(struct copy_entry *entry, int srcdir, int dirfd, const char *target,
-	struct other_result *result, struct error *err)
+	bool last, struct other_result *result, struct error *err)
 {
 	struct copy *copy = entry->copy;
 	struct copy_dir *dir = entry->dir;
@@ -84,6 +84,11 @@ static int other_copy(struct copy_entry *entry, int srcdir, int dirfd, const cha
 	result->attribute_code = meta_apply_at(copy->meta, &source, dirfd, at, NULL, &dir->place,
 		&result->dropped, &result->attribute);
 	meta_source_free(&source);
+	if (!last && retry_is_transient(result->attribute_code)) {
+		unlinkat(dirfd, at, 0);
+		*err = result->attribute;
+		return err->code;
+	}
 	if (temp[0]) {
 		struct publish_request request = { dirfd, dir->place.dev, temp, entry->dst_name,
 			&entry->expect, copy->options.conflict, copy->options.conflict_suffix };
@@ -134,8 +139,9 @@ static void other_tell(
 			fate == PUBLISH_DONE);
 }
 
-static int other_send(struct copy_entry *entry, bool *of_source, bool leads, unsigned worker,
-	struct error *err)
+/* last: an attribute that can not be set now is no reason to try again. */
+static int other_send(struct copy_entry *entry, bool last, bool *of_source, bool leads,
+	unsigned worker, struct error *err)
 {
 	struct other_result result = { .published = { .fate = PUBLISH_DONE } };
 	autofree char *target = NULL;
@@ -154,7 +160,7 @@ static int other_send(struct copy_entry *entry, bool *of_source, bool leads, uns
 	*of_source = false;
 	rc = dirfd = copy_dir_pin(entry->dir, worker, err);
 	if (dirfd >= 0) {
-		rc = other_copy(entry, srcdir, dirfd, target, &result, err);
+		rc = other_copy(entry, srcdir, dirfd, target, last, &result, err);
 		if (rc == -ENOSPC || rc == -EDQUOT)
 			copy_no_space(entry->copy, dirfd, true, err);
 		copy_dir_unpin(entry->dir);
@@ -182,7 +188,7 @@ static void other_run(struct copy_entry *entry, bool leads, unsigned worker)
 	int rc;
 
 	do
-		rc = other_send(entry, &of_source, leads, worker, &err);
+		rc = other_send(entry, attempt == RETRY_MAX, &of_source, leads, worker, &err);
 	while (rc < 0 && !copy_stopped(entry->copy) && retry_again(rc, &attempt));
 	if (rc == 0)
 		return;
