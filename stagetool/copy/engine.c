@@ -134,6 +134,9 @@ static int engine_prepare(struct copy *copy, struct error *err)
 
 	if (!copy->srcname || !copy->dstname)
 		return error_sys(err, -ENOMEM, "copying");
+	if (strchr(copy->dstname, '/'))
+		return error_set(err, -EINVAL, "%s: a name in a directory was expected, not a path",
+			copy->dstname);
 	copy->links = links_new();
 	if (!copy->links)
 		return error_sys(err, -ENOMEM, "copying");

@@ -165,4 +165,10 @@ tests_unit_test_spec_list_SOURCES = tests/unit/test_spec_list.c
 tests_unit_test_spec_list_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_spec_list_LDADD = libspec.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_engine
+TESTS += tests/unit/test_engine
+tests_unit_test_engine_SOURCES = tests/unit/test_engine.c tests/unit/scratch.h
+tests_unit_test_engine_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_engine_LDADD = libcopy.la libtree.la libspec.la libbase.la $(CMOCKA_LIBS) $(XXHASH_LIBS) -lm
+
 endif
