@@ -111,16 +111,14 @@ static int file_became_other(struct copy_file *file, int dirfd, struct error *er
 
 static int file_open_source(struct copy_file *file, struct error *err, unsigned worker)
 {
-	bool timed = copy_width_due(file->copy, worker);
-	uint64_t start = timed ? copy_width_clock() : 0;
 	int dirfd = copy_entry_pin_source(&file->entry, err);
+	uint64_t start = copy_width_start(file->copy, worker);
 	int rc;
 
 	if (dirfd < 0)
 		return dirfd;
 	rc = file_open(file, dirfd);
-	if (timed)
-		copy_width_note(file->copy, 0, start);
+	copy_width_note(file->copy, COPY_TIMED_OPEN, start);
 	if (rc == -ELOOP || rc == -ENXIO || (!rc && !S_ISREG(file->entry.st.st_mode)))
 		rc = file_became_other(file, dirfd, err, worker);
 	else if (rc < 0)
@@ -197,18 +195,15 @@ static int file_create(struct copy_file *file, mode_t mode, struct error *err)
 static int file_make(struct copy_file *file, struct error *err, unsigned worker)
 {
 	struct copy_dir *dir = file->entry.dir;
-	bool timed;
 	uint64_t start;
 	int rc;
 
 	file->dirfd = copy_dir_pin(dir, worker, err);
 	if (file->dirfd < 0)
 		return file->dirfd;
-	timed = copy_width_is_due(file->copy, worker);
-	start = timed ? copy_width_clock() : 0;
+	start = copy_width_start(file->copy, worker);
 	rc = file_create(file, meta_create_mode(file->copy->meta, &file->source, &dir->place), err);
-	if (timed)
-		copy_width_note(file->copy, 1, start);
+	copy_width_note(file->copy, COPY_TIMED_CREATE, start);
 	if (rc == -ENOSPC || rc == -EDQUOT)
 		copy_no_space(file->copy, file->dirfd, true, err);
 	return rc;

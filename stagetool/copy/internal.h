@@ -53,7 +53,7 @@ struct copy_worker {
 	atomic_ulong counts[COPY_COUNTERS];
 	struct range_buffer buffer;
 	char *small;     /* COPY_SMALL_SIZE bytes */
-	unsigned sample; /* entries since latency was last looked at */
+	unsigned sample; /* entries since operations were last timed; 0: they are now */
 	bool ready;
 	char apart[64]; /* keeps the counters of two workers out of one cache line */
 };
@@ -85,7 +85,7 @@ struct copy {
 	pthread_mutex_t lock;                      /* of what follows */
 	int stop_code;
 	struct error stop_error;
-	struct copy_latency latency[2]; /* source, destination */
+	struct copy_latency latency[3]; /* by enum copy_timed */
 	unsigned max_width;
 	struct copy_worker workers[POOL_MAX_WIDTH];
 };
@@ -229,14 +229,16 @@ void copy_item_of(struct copy_item *item, struct copy_place *place, const struct
 
 /* width.c */
 unsigned copy_width_begin(const struct copy_options *options, unsigned *max);
-/* Counts an entry of this worker: whether its operations are to be timed. */
-bool copy_width_due(struct copy *copy, unsigned worker);
-/* What copy_width_due said of the present entry. */
-bool copy_width_is_due(const struct copy *copy, unsigned worker);
-/* Microseconds. */
-uint64_t copy_width_clock(void);
-/* An operation of a side (0 source, 1 destination) began at start. */
-void copy_width_note(struct copy *copy, int side, uint64_t start);
+/* The operations that are timed, each kind apart: what is answered from a cache would hide what is
+ * not. */
+enum copy_timed { COPY_TIMED_STAT, COPY_TIMED_OPEN, COPY_TIMED_CREATE };
+/* Counts an entry of this worker, once for each: the operations of every few are timed. */
+void copy_width_count(struct copy *copy, unsigned worker);
+/* Whether those of the present entry are: then microseconds, to be given to copy_width_note; else
+ * 0. */
+uint64_t copy_width_start(const struct copy *copy, unsigned worker);
+/* An operation that began at start (0: not timed) is over. */
+void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start);
 
 /* verify.c: reads dst back, from the disk where that can be had, and compares with src. -EBADMSG
  * where they differ. */

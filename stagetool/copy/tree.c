@@ -134,18 +134,16 @@ static void entry_judge(struct copy_entry *entry, unsigned worker)
 /* lstat of the source. */
 static int entry_stat(struct copy_entry *entry, struct error *err, unsigned worker)
 {
-	bool timed = copy_width_due(entry->copy, worker);
-	uint64_t start = timed ? copy_width_clock() : 0;
 	unsigned attempt = 0;
 	int dirfd = copy_entry_pin_source(entry, err), rc;
+	uint64_t start = copy_width_start(entry->copy, worker);
 
 	if (dirfd < 0)
 		return dirfd;
 	do
 		rc = fstatat(dirfd, entry->src_name, &entry->st, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
 	while (rc && retry_again(rc, &attempt));
-	if (timed)
-		copy_width_note(entry->copy, 0, start);
+	copy_width_note(entry->copy, COPY_TIMED_STAT, start);
 	copy_entry_unpin_source(entry);
 	return rc ? error_sys(err, rc, "stat") : 0;
 }
@@ -166,6 +164,7 @@ void copy_entry_run(struct copy *copy, struct copy_dir *dir, const char *src_nam
 	entry.owned = false;
 	if (tree_leaves_out(copy, dir, src_name))
 		return;
+	copy_width_count(copy, worker);
 	if (type == DT_REG && !copy->hooks.decide && !copy->options.look)
 		copy_file_send(&entry, worker); /* open and fstat: no lstat before */
 	else if (entry_stat(&entry, &err, worker) < 0)

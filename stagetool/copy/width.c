@@ -44,27 +44,26 @@ unsigned copy_width_begin(const struct copy_options *options, unsigned *max)
 	return width;
 }
 
-bool copy_width_due(struct copy *copy, unsigned worker)
+void copy_width_count(struct copy *copy, unsigned worker)
 {
 	unsigned *sample = &copy->workers[worker].sample;
 
-	if (copy->options.threads)
-		return false;
 	*sample = (*sample + 1) % WIDTH_EVERY;
-	return *sample == 1;
 }
 
-bool copy_width_is_due(const struct copy *copy, unsigned worker)
-{
-	return copy->workers[worker].sample == 1;
-}
-
-uint64_t copy_width_clock(void)
+static uint64_t width_clock(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+uint64_t copy_width_start(const struct copy *copy, unsigned worker)
+{
+	if (copy->options.threads || copy->workers[worker].sample != 1)
+		return 0;
+	return width_clock();
 }
 
 static int width_compare(const void *a, const void *b)
@@ -85,12 +84,14 @@ static unsigned width_median(const struct copy_latency *latency)
 	return sorted[count / 2];
 }
 
-void copy_width_note(struct copy *copy, int side, uint64_t start)
+void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start)
 {
-	struct copy_latency *latency = &copy->latency[side];
-	uint64_t took = copy_width_clock() - start;
+	struct copy_latency *latency = &copy->latency[what];
+	uint64_t took = start ? width_clock() - start : 0;
 	unsigned median = 0, width = 0;
 
+	if (!start)
+		return;
 	pthread_mutex_lock(&copy->lock);
 	latency->microseconds[latency->count++ % COPY_SAMPLES] =
 		took > 10000000 ? 10000000 : (unsigned)took;

@@ -171,4 +171,10 @@ tests_unit_test_engine_SOURCES = tests/unit/test_engine.c tests/unit/scratch.h
 tests_unit_test_engine_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_engine_LDADD = libcopy.la libtree.la libspec.la libbase.la $(CMOCKA_LIBS) $(XXHASH_LIBS) -lm
 
+check_PROGRAMS += tests/unit/test_copy_width
+TESTS += tests/unit/test_copy_width
+tests_unit_test_copy_width_SOURCES = tests/unit/test_copy_width.c
+tests_unit_test_copy_width_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_copy_width_LDADD = libcopy.la libtree.la libbase.la $(CMOCKA_LIBS)
+
 endif

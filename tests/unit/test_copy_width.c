@@ -1,0 +1,137 @@
+#include "copy/engine.h"
+
+#include "base/cleanup.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <cmocka.h>
+
+#define FILES 600
+
+static char path[256];
+static int dirfd_of_test;
+
+/* A side that is slow to open a file (what is opened with O_NOATIME is of the source, what is made
+ * of the destination), and how many threads have met it. */
+static int slow_flag;
+static atomic_int threads;
+static _Thread_local bool counted;
+
+int openat(int dir, const char *name, int flags, ...)
+{
+	const struct timespec pause = { .tv_nsec = 2 * 1000 * 1000 };
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, mode_t);
+	va_end(args);
+	if (slow_flag && (flags & slow_flag) == slow_flag) {
+		if (!counted)
+			atomic_fetch_add(&threads, 1);
+		counted = true;
+		nanosleep(&pause, NULL);
+	}
+	return (int)syscall(SYS_openat, dir, name, flags, mode);
+}
+
+static int setup(void **state)
+{
+	char name[32];
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/test_copy_width.XXXXXX",
+		getenv("TEST_DIR") ? getenv("TEST_DIR") : "/tmp");
+	assert_non_null(mkdtemp(path));
+	dirfd_of_test = open(path, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(mkdirat(dirfd_of_test, "s", 0700), 0);
+	for (int i = 0; i < FILES; i++) {
+		snprintf(name, sizeof(name), "s/%d", i);
+		close(openat(dirfd_of_test, name, O_WRONLY | O_CREAT, 0600));
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[300];
+
+	(void)state;
+	slow_flag = 0;
+	close(dirfd_of_test);
+	snprintf(command, sizeof(command), "rm -rf '%s'", path);
+	return system(command);
+}
+
+static enum copy_answer decide(void *ctx, const struct copy_item *item, const struct stat *dst,
+	struct copy_expect *expect, struct copy_tag *tag)
+{
+	(void)ctx;
+	(void)item;
+	(void)dst;
+	(void)expect;
+	(void)tag;
+	return COPY_SEND;
+}
+
+/* How many threads had something to do with the slow side. */
+static int threads_used(int flag, unsigned asked, bool with_decide)
+{
+	const struct copy_options options = { .threads = asked };
+	const struct copy_hooks hooks = { NULL, with_decide ? decide : NULL, NULL };
+	struct copy *copy = NULL;
+	struct copy_counts counts;
+
+	atomic_store(&threads, 0);
+	slow_flag = flag;
+	assert_int_equal(copy_new(dirfd_of_test, "s", dirfd_of_test, "d", &options, &hooks, &copy,
+		NULL), 0);
+	assert_int_equal(copy_run(copy, NULL), 0);
+	copy_counts(copy, &counts);
+	copy_free(copy);
+	assert_int_equal(counts.files, FILES);
+	return atomic_load(&threads);
+}
+
+static void test_slow_source_gets_more_threads(void **state)
+{
+	(void)state;
+	assert_true(threads_used(O_NOATIME, 0, false) >= 16);
+}
+
+/* With decide each file is looked at before: that it was quick does not count for its open. */
+static void test_slow_source_gets_more_threads_with_decide(void **state)
+{
+	(void)state;
+	assert_true(threads_used(O_NOATIME, 0, true) >= 16);
+}
+
+static void test_slow_destination_gets_more_threads(void **state)
+{
+	(void)state;
+	assert_true(threads_used(O_CREAT | O_EXCL, 0, true) >= 16);
+}
+
+static void test_asked_for_is_what_it_is(void **state)
+{
+	(void)state;
+	assert_true(threads_used(O_NOATIME, 3, true) <= 3);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_slow_source_gets_more_threads),
+		TEST(test_slow_source_gets_more_threads_with_decide),
+		TEST(test_slow_destination_gets_more_threads),
+		TEST(test_asked_for_is_what_it_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
