@@ -10,6 +10,7 @@
 #include <string.h>
 
 const struct verb verb_table[] = {
+	{ "copy", verb_copy, verb_copy_help, "copy files and trees, in parallel", false },
 	{ "help", verb_help, verb_help_help, "explain a verb", false },
 	{ NULL, NULL, NULL, NULL, false },
 };

@@ -67,7 +67,7 @@ int copy_dir_adopt(struct copy_dir *dir, int fd, const struct stat *st, struct e
 		close(fd);
 		return rc;
 	}
-	if (!dir->made)
+	if (!dir->made && !dir->base)
 		dir_open_up(dir, fd, st);
 	handle_adopt(&dir->handle, fd, st->st_dev, st->st_ino);
 	if (!dir->parent && !dir->base) {
@@ -264,7 +264,7 @@ static void dir_attributes(struct copy_dir *dir, int fd, unsigned worker)
 		char text[64];
 		struct error why = ERROR_INIT;
 
-		error_set(&why, -EPERM, "%s", meta_dropped_text(dropped, text, sizeof(text)));
+		error_set(&why, -EPERM, "without %s", meta_dropped_text(dropped, text, sizeof(text)));
 		copy_dir_tell(dir, COPY_DROPPED, NULL, &why, worker);
 	}
 	meta_source_free(&source);

@@ -29,7 +29,9 @@ static char *json_escape(const char *bytes, bool *escaped)
 	char *out = malloc(4 * length + 1);
 
 	*escaped = false;
-	while (out && text < end) {
+	if (!out)
+		return NULL;
+	while (text < end) {
 		size_t width = json_character(text, end);
 
 		if (width) {
@@ -45,8 +47,7 @@ static char *json_escape(const char *bytes, bool *escaped)
 		used += 4;
 		text++;
 	}
-	if (out)
-		out[used] = '\0';
+	out[used] = '\0';
 	return out;
 }
 

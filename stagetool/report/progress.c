@@ -100,26 +100,26 @@ static double progress_elapsed(const struct progress *progress)
 		(double)(now.tv_nsec - progress->start.tv_nsec) / 1e9;
 }
 
-/* A rate that follows what happens now, without jumping at every file. */
-static void progress_smooth(double *rate, uint64_t before, uint64_t now, double seconds, bool first)
+/* A rate that follows what happens now, without jumping at every file; in the beginning the mean. */
+static void progress_smooth(double *rate, uint64_t before, uint64_t now, double seconds,
+	double elapsed)
 {
-	double weight = first ? 1 : seconds / (seconds + SMOOTH_SECONDS);
+	double weight = seconds / (elapsed < SMOOTH_SECONDS ? elapsed : SMOOTH_SECONDS);
 	double current = now > before ? (double)(now - before) / seconds : 0;
 
-	*rate += weight * (current - *rate);
+	*rate += (weight < 1 ? weight : 1) * (current - *rate);
 }
 
 static void progress_sample(struct progress *progress, double elapsed)
 {
 	struct progress_now before = progress->now;
 	double seconds = elapsed - progress->sampled;
-	bool first = progress->sampled <= 0;
 
 	if (seconds <= 0)
 		return;
 	progress->sample(progress->ctx, &progress->now);
-	progress_smooth(&progress->rates.files, before.files, progress->now.files, seconds, first);
-	progress_smooth(&progress->rates.bytes, before.bytes, progress->now.bytes, seconds, first);
+	progress_smooth(&progress->rates.files, before.files, progress->now.files, seconds, elapsed);
+	progress_smooth(&progress->rates.bytes, before.bytes, progress->now.bytes, seconds, elapsed);
 	progress->sampled = elapsed;
 }
 

@@ -1,6 +1,10 @@
 bin_PROGRAMS += stagetool/stagetool
 stagetool_stagetool_SOURCES = \
 	stagetool/main.c \
+	stagetool/verbs/copy.c \
+	stagetool/verbs/copy_equal.c stagetool/verbs/copy_equal.h \
+	stagetool/verbs/copy_place.c stagetool/verbs/copy_place.h \
+	stagetool/verbs/copy_work.c stagetool/verbs/copy_work.h \
 	stagetool/verbs/help.c \
 	stagetool/verbs/interrupt.c stagetool/verbs/interrupt.h \
 	stagetool/verbs/options.c stagetool/verbs/options.h \

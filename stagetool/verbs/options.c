@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/pool.h"
+#include "copy/range.h"
 #include "verbs/output.h"
 #include "verbs/verbs.h"
 
@@ -86,6 +87,18 @@ static int options_unknown(const struct options_spec *spec, const struct option 
 	return options_wrong(spec->verb, "unknown option %s (expected one of:%s)", word, known);
 }
 
+static int options_set_engine(struct options *options, const char *value, struct error *err)
+{
+	struct range *range;
+	int rc = range_new(value, &range, err);
+
+	if (rc < 0)
+		return rc;
+	range_free(range);
+	options->engine = value;
+	return 0;
+}
+
 static int options_set_common(struct options *options, int key, char *value, struct error *err)
 {
 	uint64_t number;
@@ -102,8 +115,7 @@ static int options_set_common(struct options *options, int key, char *value, str
 		options->dir = value;
 		return *value ? 0 : error_set(err, -EINVAL, "--dir is empty: expected a directory");
 	case KEY_ENGINE:
-		options->engine = value;
-		return 0;
+		return options_set_engine(options, value, err);
 	case KEY_CONF:
 		options->conf = value;
 		return 0;

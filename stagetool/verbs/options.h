@@ -57,8 +57,8 @@ int options_wrong(const char *verb, const char *format, ...)
 #define OPTIONS_HELP_DIR "      --dir=DIR          the stage; default: $STAGE_DIR\n"
 #define OPTIONS_HELP_THREADS "      --threads=N        work with N threads, 1 to 512; default: as many as help\n"
 #define OPTIONS_HELP_ENGINE                                                                        \
-	"      --engine=NAME      move bytes this way and no other: reflink, copy_file_range,\n"           \
-	"                         readwrite; default: the first that works\n"
+	"      --engine=NAME      move bytes in this way and no other: reflink,\n"                         \
+	"                         copy_file_range, readwrite; default: what works best\n"
 #define OPTIONS_HELP_CONF "      --conf=FILE        the configuration; default: " CONF_PATH "\n"
 #define OPTIONS_HELP_COMMON                                                                        \
 	"      --json             print the result as one JSON object on standard output\n"                \

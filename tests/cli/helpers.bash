@@ -14,7 +14,8 @@ setup() {
 
 teardown() {
 	cd /
-	chmod -R u+rwX "$work" 2>/dev/null || true
+	rm -rf "$work" 2>/dev/null && return
+	chmod -R u+rwX "$work"
 	rm -rf "$work"
 }
 
@@ -26,6 +27,13 @@ stagetool() {
 # Runs a command as an ordinary user without any right of root's. The name of a function will not do.
 as_user() {
 	setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all -- "$@"
+}
+
+# The same, as a member of group $1 too.
+as_member() {
+	local group=$1
+	shift
+	setpriv --reuid 65534 --regid 65534 --groups "$group" --bounding-set -all --inh-caps -all -- "$@"
 }
 
 # Gives the work directory to the user of as_user, and a copy of the binary in it: the way to either may be
@@ -51,11 +59,19 @@ tree_list() {
 		-printf '%y %m %U:%G %s %T@ %n %l %P\n' | LC_ALL=C sort)
 }
 
+# The content of every file, one line each.
+tree_sums() {
+	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0r md5sum --)
+}
+
+tree_xattrs() {
+	(cd "$1" && find . -print0 | LC_ALL=C sort -z | xargs -0r getfattr -hdm - -- 2>/dev/null)
+}
+
 # Two trees are the same in names, contents and attributes, as tools that are not ours see them.
 same_tree() {
-	diff -r --no-dereference "$1" "$2" && diff <(tree_list "$1") <(tree_list "$2") &&
-		diff <(cd "$1" && getfattr -hRdm - . 2>/dev/null) \
-			<(cd "$2" && getfattr -hRdm - . 2>/dev/null)
+	diff <(tree_sums "$1") <(tree_sums "$2") && diff <(tree_list "$1") <(tree_list "$2") &&
+		diff <(tree_xattrs "$1") <(tree_xattrs "$2")
 }
 
 # status N: the last "run" ended so; else shows what it said.
@@ -93,16 +109,57 @@ with_peak() {
 
 	"$@" &
 	pid=$!
-	while read -r line < <(grep VmHWM "/proc/$pid/status" 2>/dev/null); do
+	while kill -0 "$pid" 2>/dev/null; do
+		line=$(grep VmHWM "/proc/$pid/status" 2>/dev/null || true)
 		line=${line//[^0-9]/}
 		[ "${line:-0}" -gt "$high" ] && high=$line
-		sleep 0.02
+		sleep 0.05
 	done
 	echo "$high" >"$work/peak"
 	wait "$pid"
 }
 
-# Skips where $1 can not be a mount of our own (no privilege).
+# Skips where no mount of our own can be made.
 need_mounts() {
 	unshare -m true 2>/dev/null || skip "needs a mount namespace"
+}
+
+# Mounts a tmpfs with these options on a directory, in a mount namespace of its own, runs a command there and
+# lists the directory ("ls: " before each name) once it has ended. Returns the command's status.
+on_tmpfs() {
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	unshare -m bash -c '
+		dir=$1
+		mount -t tmpfs -o "$2" tmpfs "$dir" || exit 99
+		shift 2
+		"$@"
+		status=$?
+		ls -A "$dir" | sed "s/^/ls: /"
+		exit $status' - "$@"
+}
+
+# Skips a test of a verb that this build does not have.
+need_verb() {
+	"$STAGETOOL" help "$1" >/dev/null 2>&1 || skip "no verb $1"
+}
+
+# Waits until a condition (a command) is true; fails after 30 s.
+wait_until() {
+	local tries
+	for ((tries = 0; tries < 1500; tries++)); do
+		"$@" && return 0
+		sleep 0.02
+	done
+	echo "waited in vain: $*" >&2
+	return 1
+}
+
+# Whether a directory holds a temporary file of ours.
+has_temporary() {
+	[ -n "$(find "$1" -maxdepth 1 -name '.stagetool-tmp.*' -print -quit 2>/dev/null)" ]
+}
+
+# Sanitizers make everything slower and bigger.
+sanitized() {
+	[ -n "${STAGETOOL_SANITIZER:-}" ]
 }
