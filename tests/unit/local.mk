@@ -177,4 +177,10 @@ tests_unit_test_copy_width_SOURCES = tests/unit/test_copy_width.c
 tests_unit_test_copy_width_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_copy_width_LDADD = libcopy.la libtree.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_known
+TESTS += tests/unit/test_known
+tests_unit_test_known_SOURCES = tests/unit/test_known.c
+tests_unit_test_known_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_known_LDADD = libbase.la $(CMOCKA_LIBS)
+
 endif
