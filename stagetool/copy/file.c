@@ -170,7 +170,7 @@ static int file_create(struct copy_file *file, mode_t mode, struct error *err)
 	int flags = O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC |
 		    (copy->options.verify ? O_RDWR : O_WRONLY);
 	unsigned attempt = 0;
-	int rc;
+	int rc = 0;
 
 	file->temporary = copy->options.publish;
 	do {
