@@ -86,7 +86,7 @@ static int dir_make_in(struct copy_dir *dir, int parentfd, dev_t dev, const char
 {
 	struct copy *copy = dir->copy;
 	struct publish_request request = { parentfd, dev, NULL, name, &dir->expect,
-		copy->options.conflict, copy->options.conflict_suffix };
+		copy->options.conflict, copy->options.conflict_suffix, 0 };
 	struct publish_result result;
 	struct stat st;
 	unsigned attempt = 0;

@@ -57,7 +57,7 @@ static int finish_publish(struct copy_file *file, struct publish_result *result,
 	struct copy *copy = file->copy;
 	struct publish_request request = { file->dirfd, file->entry.dir->place.dev, file->temp,
 		file->entry.dst_name, &file->entry.expect, copy->options.conflict,
-		copy->options.conflict_suffix };
+		copy->options.conflict_suffix, file->made.st_ino };
 	int rc = publish_entry(copy->publish, &request, result, err);
 
 	file->created = false; /* no temporary is left, however it went */
@@ -80,11 +80,12 @@ static void finish_tell_notes(struct copy_file *file, const struct finish_notes 
 }
 
 /* What the destination is now: after the rename, which changes its ctime. */
-static const struct stat *finish_stat(struct copy_file *file, const char *name, struct stat *dst)
+static const struct stat *finish_stat(
+	struct copy_file *file, const struct publish_result *result, struct stat *dst)
 {
 	if (file->temporary && file->copy->hooks.outcome &&
-		!fstatat(file->dirfd, name, dst, AT_SYMLINK_NOFOLLOW) &&
-		dst->st_ino == file->made.st_ino)
+		!fstatat(file->dirfd, result->name, dst, AT_SYMLINK_NOFOLLOW) &&
+		(result->same || dst->st_ino == file->made.st_ino))
 		return dst;
 	return &file->made;
 }
@@ -104,7 +105,7 @@ static void finish_tell(struct copy_file *file, const struct finish_notes *notes
 				entry, result->fate == PUBLISH_BESIDE ? result->name : NULL, false);
 		return;
 	}
-	dst = finish_stat(file, result->name, &now);
+	dst = finish_stat(file, result, &now);
 	finish_tell_notes(file, notes, dst, worker);
 	copy_entry_tell(entry, COPY_DONE, dst, NULL, worker);
 	if (file->leads)

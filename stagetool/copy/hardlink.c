@@ -224,7 +224,7 @@ static int group_link(struct copy_entry *entry, struct copy_dir *dir, const char
 
 	if (fd >= 0) {
 		struct publish_request request = { fd, entry->dir->place.dev, NULL, entry->dst_name,
-			&entry->expect, copy->options.conflict, copy->options.conflict_suffix };
+			&entry->expect, copy->options.conflict, copy->options.conflict_suffix, 0 };
 
 		rc = publish_link(copy->publish, from, name, &request, result, err);
 		if (rc == -ENOSPC || rc == -EDQUOT)

@@ -20,4 +20,5 @@ libcopy_la_SOURCES = \
 	stagetool/copy/range_reflink.c \
 	stagetool/copy/range_rw.c \
 	stagetool/copy/replace.c \
+	stagetool/copy/same.c \
 	stagetool/copy/temp.c

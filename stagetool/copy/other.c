@@ -91,7 +91,7 @@ static int other_copy(struct copy_entry *entry, int srcdir, int dirfd, const cha
 	}
 	if (temp[0]) {
 		struct publish_request request = { dirfd, dir->place.dev, temp, entry->dst_name,
-			&entry->expect, copy->options.conflict, copy->options.conflict_suffix };
+			&entry->expect, copy->options.conflict, copy->options.conflict_suffix, 0 };
 
 		rc = publish_entry(copy->publish, &request, &result->published, &result->conflict);
 		if (rc < 0) {

@@ -70,6 +70,7 @@ static int told_conflict(const struct publish_request *request, struct publish_r
 	const char *kind = kind_of(request);
 
 	result->fate = fate;
+	result->same = false;
 	if (fate == PUBLISH_BESIDE)
 		error_set(err, -EEXIST, "%s has its name; ours is %s beside it", kind,
 			result->name);
@@ -83,11 +84,34 @@ static bool keeps(const struct publish_request *request)
 	return request->conflict == COPY_CONFLICT_KEEP && request->suffix;
 }
 
+static int done(const struct publish_request *request, struct publish_result *result,
+	enum publish_fate fate)
+{
+	result->fate = fate;
+	result->same = false;
+	snprintf(result->name, sizeof(result->name), "%s", request->name);
+	return 0;
+}
+
+static int done_before(const struct publish_request *request, struct publish_result *result)
+{
+	done(request, result, PUBLISH_DONE);
+	result->same = true;
+	return 0;
+}
+
 /* The name holds something that is not to be replaced. */
 static int settle_conflict(struct publishing *at, struct publish_result *result, struct error *err)
 {
 	const struct publish_request *request = at->request;
+	const struct same_entry ours = { request->dirfd, at->from };
+	const struct same_entry theirs = { request->dirfd, request->name };
 	int rc = -EEXIST;
+
+	if (same_entries(&ours, &theirs)) {
+		publishing_discard(at);
+		return done_before(request, result);
+	}
 
 	if (!keeps(request)) {
 		publishing_discard(at);
@@ -101,14 +125,6 @@ static int settle_conflict(struct publishing *at, struct publish_result *result,
 	}
 	return rc < 0 ? error_sys(err, rc, "rename to %s", result->name) :
 		told_conflict(request, result, PUBLISH_BESIDE, err);
-}
-
-static int done(const struct publish_request *request, struct publish_result *result,
-	enum publish_fate fate)
-{
-	result->fate = fate;
-	snprintf(result->name, sizeof(result->name), "%s", request->name);
-	return 0;
 }
 
 /* Ours, complete under at->from, appears as the request says. */
@@ -149,8 +165,12 @@ int publish_entry(struct publish *publish, const struct publish_request *request
 static int link_beside(int olddir, const char *oldname, const struct publish_request *request,
 	struct publish_result *result, struct error *err)
 {
+	const struct same_entry ours = { olddir, oldname };
+	const struct same_entry theirs = { request->dirfd, request->name };
 	int rc = -EEXIST;
 
+	if (same_entries(&ours, &theirs))
+		return done_before(request, result);
 	if (!keeps(request))
 		return told_conflict(request, result, PUBLISH_REFUSED, err);
 	for (unsigned i = 1; i <= BESIDE_TRIES && rc == -EEXIST; i++) {

@@ -50,6 +50,7 @@ struct publish_request {
 	enum copy_conflict conflict;
 	const char *suffix; /* for COPY_CONFLICT_KEEP; NULL: ours is not kept, as with
 			     * COPY_CONFLICT_FAIL */
+	ino_t ino; /* st_ino of temp, to know it again where a reply was lost; 0: not known */
 };
 
 enum publish_fate {
@@ -62,14 +63,17 @@ enum publish_fate {
 struct publish_result {
 	enum publish_fate fate;
 	char name[NAME_MAX + 1]; /* where it is now (DONE, EXISTED, BESIDE) */
+	bool same; /* DONE, by what was there already and is the same: ours is gone */
 };
 
 /* Renames temp (not a directory) to its name. Expectations: ANY replaces all but a directory;
  * NOTHING takes only a free name; SAME a free name, or the entry of that identity. What is not as
  * expected is a conflict: KEEP names ours NAME.<suffix>, NAME.<suffix>.2 ... (NAME cut where it
  * would be too long), FAIL removes ours, OVERWRITE replaces all but a directory (that one:
- * REFUSED). 0 with result filled (a conflict too, err then says what was there); else a negative
- * errno. No temporary is left behind in any case. Atomic wherever the filesystem has
+ * REFUSED). What could be taken for ours (one mode, mtime and content) is no conflict: it stays, and
+ * is ours (result.same): an earlier run that died put it there. 0 with result filled (a conflict
+ * too, err then says what was there); else a negative errno. No temporary is left behind, but what
+ * was replaced where it can not be removed: a later run does that. Atomic wherever the filesystem has
  * RENAME_NOREPLACE or hard links (NOTHING), RENAME_EXCHANGE (SAME). NFS has no exchange: there a
  * file that is changed between the check and the rename, microseconds, is lost. */
 int publish_entry(struct publish *publish, const struct publish_request *request,

@@ -32,6 +32,15 @@ uint64_t temp_state(uint64_t size, struct timespec mtime);
 void temp_name_exchange(const char *temp, const struct temp_exchange *exchange,
 	char name[PUBLISH_TEMP_SIZE]);
 
+struct same_entry {
+	int dirfd;
+	const char *name;
+};
+
+/* Whether two entries could be taken for each other: files of one mode, mtime and content, symlinks
+ * with one target, FIFOs. What can not be read is not the same. */
+bool same_entries(const struct same_entry *a, const struct same_entry *b);
+
 /* One publication on its way. */
 struct publishing {
 	struct publish *publish;

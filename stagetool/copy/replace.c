@@ -1,6 +1,7 @@
 #include "copy/publish_internal.h"
 
 #include "base/cleanup.h"
+#include "base/retry.h"
 
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -37,6 +38,19 @@ static void note_lack(const struct publishing *at, unsigned flag)
 static int look(int dirfd, const char *name, struct stat *st)
 {
 	return fstatat(dirfd, name, st, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
+/* After a rename of ours to name that failed with code: 0 where it was done all the same, and the
+ * reply to it was lost; else -code. */
+static int rename_failed(const struct publishing *at, const char *name, int code)
+{
+	int dirfd = at->request->dirfd;
+	struct stat st;
+
+	if (at->request->ino && look(dirfd, at->from, &st) == -ENOENT &&
+		look(dirfd, name, &st) == 0 && st.st_ino == at->request->ino)
+		return 0;
+	return -code;
 }
 
 void publishing_discard(struct publishing *at)
@@ -77,9 +91,10 @@ static int take_by_placeholder(struct publishing *at, const char *name)
 	close(fd);
 	if (renameat(dirfd, at->from, dirfd, name) == 0)
 		return 0;
-	code = errno;
-	unlinkat(dirfd, name, 0);
-	return -code;
+	code = rename_failed(at, name, errno);
+	if (code)
+		unlinkat(dirfd, name, 0);
+	return code;
 }
 
 /* There are no links to a directory, but a rename replaces an empty one. */
@@ -100,7 +115,7 @@ int publishing_take(struct publishing *at, const char *name)
 		if (renameat2(dirfd, at->from, dirfd, name, RENAME_NOREPLACE) == 0)
 			return 0;
 		if (!lack_of_call(errno))
-			return -errno;
+			return rename_failed(at, name, errno);
 		note_lack(at, LACKS_NOREPLACE);
 	}
 	if (at->directory)
@@ -173,12 +188,60 @@ static int exchange_back(struct publishing *at, ino_t ours, struct error *err)
  * there. */
 static int replace_unchecked(struct publishing *at, struct error *err)
 {
-	int dirfd = at->request->dirfd;
+	int dirfd = at->request->dirfd, rc;
 
 	if (at->directory && unlinkat(dirfd, at->request->name, 0) < 0)
 		return error_errno(err, "remove what is replaced");
-	if (renameat(dirfd, at->from, dirfd, at->request->name) < 0)
-		return error_errno(err, "rename");
+	if (renameat(dirfd, at->from, dirfd, at->request->name) == 0)
+		return 0;
+	rc = rename_failed(at, at->request->name, errno);
+	return rc < 0 ? error_sys(err, rc, "rename") : 0;
+}
+
+/* What was replaced goes. Where it can not, it is left to a later run, which knows it by its name:
+ * ours is in its place, and that is what matters. */
+static void remove_replaced(int dirfd, const char *marked)
+{
+	unsigned attempt = 0;
+
+	while (unlinkat(dirfd, marked, 0) < 0 && retry_again(-errno, &attempt))
+		continue;
+}
+
+/* Changes places of ours, now called at->from, and what has the name. -EAGAIN: nothing has it. */
+static int swap(struct publishing *at, ino_t ours, struct error *err)
+{
+	const struct publish_request *request = at->request;
+	struct stat st;
+	int code, rc;
+
+	if (renameat2(request->dirfd, at->from, request->dirfd, request->name, RENAME_EXCHANGE) ==
+		0)
+		return 0;
+	code = errno;
+	rc = look(request->dirfd, at->from, &st);
+	if (rc == 0 && st.st_ino != ours)
+		return 0; /* done, and the reply was lost */
+	if (code == ENOENT)
+		return -EAGAIN;
+	if (rc < 0)
+		at->from[0] = '\0'; /* which of them it is, only a later run can tell */
+	return lack_of_call(code) ? -code : error_sys(err, -code, "rename (RENAME_EXCHANGE)");
+}
+
+/* Ours gets a name that tells a later run what it may find under it. */
+static int mark(struct publishing *at, const struct temp_exchange *marks, struct error *err)
+{
+	int dirfd = at->request->dirfd, code;
+	char marked[PUBLISH_TEMP_SIZE];
+
+	temp_name_exchange(at->from, marks, marked);
+	if (renameat(dirfd, at->from, dirfd, marked) < 0) {
+		code = errno;
+		unlinkat(dirfd, marked, 0); /* it may have been done all the same */
+		return error_sys(err, -code, "rename");
+	}
+	strcpy(at->from, marked);
 	return 0;
 }
 
@@ -187,36 +250,33 @@ static int replace_unchecked(struct publishing *at, struct error *err)
  * and is back in its place; -EAGAIN: the name is free now. */
 static int exchange(struct publishing *at, const struct copy_identity *expected, struct error *err)
 {
-	const struct publish_request *request = at->request;
+	int dirfd = at->request->dirfd, rc;
 	struct temp_exchange marks = { .theirs = expected->ino,
 		.theirs_state = temp_state(expected->size, expected->mtime) };
 	struct copy_identity after = *expected;
-	char marked[PUBLISH_TEMP_SIZE];
 	struct stat st;
 
 	if (lacks(at) & LACKS_EXCHANGE)
 		return replace_unchecked(at, err);
-	if (look(request->dirfd, at->from, &st) < 0)
+	if (look(dirfd, at->from, &st) < 0)
 		return error_errno(err, "stat of the temporary");
 	marks.ours = st.st_ino;
-	temp_name_exchange(at->from, &marks, marked);
-	if (renameat(request->dirfd, at->from, request->dirfd, marked) < 0)
-		return error_errno(err, "rename");
-	strcpy(at->from, marked);
-	if (renameat2(request->dirfd, marked, request->dirfd, request->name,
-		RENAME_EXCHANGE) < 0) {
-		if (errno == ENOENT)
-			return -EAGAIN;
-		if (!lack_of_call(errno))
-			return error_errno(err, "rename (RENAME_EXCHANGE)");
+	rc = mark(at, &marks, err);
+	if (rc < 0)
+		return rc;
+	rc = swap(at, st.st_ino, err);
+	if (lack_of_call(-rc)) {
 		note_lack(at, LACKS_EXCHANGE);
 		return replace_unchecked(at, err);
 	}
-	if (look(request->dirfd, marked, &st) == 0) {
+	if (rc < 0)
+		return rc;
+	if (look(dirfd, at->from, &st) == 0) {
 		after.ctime = st.st_ctim;
-		if (!S_ISDIR(st.st_mode) && publish_is_same(&st, &after) &&
-			unlinkat(request->dirfd, marked, 0) == 0)
+		if (!S_ISDIR(st.st_mode) && publish_is_same(&st, &after)) {
+			remove_replaced(dirfd, at->from);
 			return 0;
+		}
 	}
 	return exchange_back(at, (ino_t)marks.ours, err);
 }
@@ -257,11 +317,12 @@ int publishing_replace_same(struct publishing *at, const struct copy_identity *e
 
 int publishing_replace_any(struct publishing *at, struct error *err)
 {
-	int dirfd = at->request->dirfd;
+	int dirfd = at->request->dirfd, rc;
 
 	if (renameat(dirfd, at->from, dirfd, at->request->name) == 0)
 		return 0;
 	if (errno == EISDIR || errno == ENOTEMPTY || errno == EEXIST)
 		return -EEXIST;
-	return error_errno(err, "rename");
+	rc = rename_failed(at, at->request->name, errno);
+	return rc < 0 ? error_sys(err, rc, "rename") : 0;
 }

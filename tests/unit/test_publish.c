@@ -398,7 +398,7 @@ static void test_same_changed_at_the_last_moment(void **state)
 static void test_symlinks_and_fifos(void **state)
 {
 	struct copy_expect nothing = expect_of(COPY_EXPECT_NOTHING);
-	char temp[PUBLISH_TEMP_SIZE], target[16];
+	char temp[PUBLISH_TEMP_SIZE], target[16] = "to?\n";
 	struct publish_request request = { .dirfd = dir.fd, .dev = dir.dev, .temp = temp,
 		.expect = &nothing, .suffix = "s" };
 	struct publish_result result;
@@ -411,17 +411,57 @@ static void test_symlinks_and_fifos(void **state)
 		publish_free(dir.publish);
 		publish_new(&dir.publish, NULL);
 		request.name = "l";
-		assert_int_equal(publish_create_symlink(dir.publish, dir.fd, "to\n", temp, NULL),
+		target[2] = (char)('0' + i);
+		assert_int_equal(publish_create_symlink(dir.publish, dir.fd, target, temp, NULL),
 			0);
 		assert_int_equal(publish_entry(dir.publish, &request, &result, NULL), 0);
+		assert_int_equal(result.fate, i ? PUBLISH_BESIDE : PUBLISH_DONE);
 		request.name = "p";
 		assert_int_equal(publish_create_fifo(dir.publish, dir.fd, 0600, temp, NULL), 0);
 		assert_int_equal(publish_entry(dir.publish, &request, &result, NULL), 0);
+		assert_int_equal(result.fate, PUBLISH_DONE);
+		assert_int_equal(result.same, i > 0); /* one FIFO is as good as another */
 	}
-	assert_int_equal(readlinkat(dir.fd, "l.s.2", target, sizeof(target)), 3);
-	fstatat(dir.fd, "p.s.2", &st, AT_SYMLINK_NOFOLLOW);
+	assert_int_equal(readlinkat(dir.fd, "l.s.2", target, sizeof(target)), 4);
+	fstatat(dir.fd, "p", &st, AT_SYMLINK_NOFOLLOW);
 	assert_true(S_ISFIFO(st.st_mode));
-	assert_int_equal(count_names(false), 6);
+	assert_int_equal(count_names(false), 4);
+}
+
+static struct publish_result publish_at(const char *text, const char *name, time_t mtime)
+{
+	struct copy_expect nothing = expect_of(COPY_EXPECT_NOTHING);
+	struct timespec times[2] = { { 1, 0 }, { mtime, 7 } };
+	char temp[PUBLISH_TEMP_SIZE];
+	struct publish_request request = { .dirfd = dir.fd, .dev = dir.dev, .temp = temp,
+		.name = name, .expect = &nothing, .suffix = "s" };
+	struct publish_result result;
+	int fd = publish_create(dir.publish, dir.fd, 0600, temp, NULL);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(futimens(fd, times), 0);
+	assert_int_equal(close(fd), 0);
+	assert_int_equal(publish_entry(dir.publish, &request, &result, NULL), 0);
+	return result;
+}
+
+/* What a run that died put there, and could not write down, is no stranger's. */
+static void test_the_same_is_no_conflict(void **state)
+{
+	struct publish_result result;
+
+	(void)state;
+	assert_false(publish_at("one", "f", 1000).same);
+	result = publish_at("one", "f", 1000);
+	assert_int_equal(result.fate, PUBLISH_DONE);
+	assert_true(result.same);
+	assert_int_equal(count_names(false), 1);
+	assert_int_equal(publish_at("two", "f", 1000).fate, PUBLISH_BESIDE);
+	assert_int_equal(publish_at("one", "f", 1001).fate, PUBLISH_BESIDE);
+	assert_int_equal(publish_at("one.", "f", 1000).fate, PUBLISH_BESIDE);
+	assert_text("f", "one");
+	assert_int_equal(count_names(false), 4);
 }
 
 static void test_long_names_are_cut_beside(void **state)
@@ -768,6 +808,7 @@ int main(void)
 		TEST(test_same_without_exchange),
 		TEST(test_same_changed_at_the_last_moment),
 		TEST(test_symlinks_and_fifos),
+		TEST(test_the_same_is_no_conflict),
 		TEST(test_long_names_are_cut_beside),
 		TEST(test_links),
 		TEST(test_directories),
