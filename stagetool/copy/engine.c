@@ -13,6 +13,9 @@
 #include "base/parse.h"
 #include "copy/internal.h"
 
+/* With so much free, what a new entry lacks is not bytes. */
+#define ENGINE_SOME_SPACE (64u << 10)
+
 bool copy_stopped(struct copy *copy)
 {
 	if (copy->options.cancel &&
@@ -40,7 +43,8 @@ void copy_no_space(struct copy *copy, int dirfd, bool creating, struct error *er
 
 	if ((code != -ENOSPC && code != -EDQUOT) || fstatvfs(dirfd, &fs))
 		return;
-	if (fs.f_files && (!fs.f_favail || (creating && fs.f_bavail)))
+	/* XFS and others make inodes of free space, and then have neither. */
+	if (creating && fs.f_files && (uint64_t)fs.f_bavail * fs.f_frsize >= ENGINE_SOME_SPACE)
 		error_set(err, code, "no space left for inodes: %llu of %llu are free (%s)",
 			(unsigned long long)fs.f_favail, (unsigned long long)fs.f_files,
 			strerrordesc_np(-code));

@@ -127,7 +127,7 @@ int copy_file_finish(struct copy_file *file, struct error *err, unsigned worker)
 	}
 	if (copy->options.durable || copy->options.verify)
 		rc = publish_sync(file->dst, err);
-	if (!rc && copy->options.verify)
+	if (!rc && copy->options.verify && !file->stream)
 		rc = copy_verify(file->src, file->dst, file->entry.st.st_size, &copy->stop, err);
 	if (!rc && !file->temporary && copy->hooks.outcome && fstat(file->dst, &file->made))
 		rc = error_errno(err, "fstat");

@@ -153,6 +153,8 @@ void copy_split_run(struct copy_file *file, unsigned worker)
 	if (rc < 0)
 		split_failed(file, &err);
 	if (rc > 0)
-		split_count(file, st->st_size, worker);
+		split_count(file,
+			range_has_holes(st) ? (uint64_t)st->st_blocks * 512 : (uint64_t)st->st_size,
+			worker);
 	split_part(file, 0, rc ? 0 : (uint64_t)st->st_size, worker);
 }

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
+#include "base/retry.h"
 #include "tree/walk_block.h"
 #include "tree/walk_dir.h"
 
@@ -86,6 +87,7 @@ static void walk_push_dirs(struct walk_dir *dir, char *buffer, size_t size, unsi
 static size_t walk_read(struct walk_dir *dir, char *buffer, unsigned worker)
 {
 	struct error err = ERROR_INIT;
+	unsigned attempt = 0;
 	ssize_t size;
 
 	if (!buffer) {
@@ -94,7 +96,7 @@ static size_t walk_read(struct walk_dir *dir, char *buffer, unsigned worker)
 	}
 	do
 		size = syscall(SYS_getdents64, dir->handle.fd, buffer, WALK_BUFFER_SIZE);
-	while (size < 0 && (errno == EINTR || errno == EAGAIN));
+	while (size < 0 && retry_again(-errno, &attempt));
 	if (size >= 0)
 		return size;
 	error_errno(&err, "%s: reading the directory", dir->name);
@@ -175,8 +177,12 @@ static uint64_t walk_mount(int fd, const struct stat *st)
 static int walk_open(struct walk_dir *dir, int dirfd, struct stat *st, unsigned worker)
 {
 	struct walk *walk = dir->walk;
-	int fd = handle_open(&walk->cache, dirfd, dir->name, st);
+	unsigned attempt = 0;
+	int fd;
 
+	do
+		fd = handle_open(&walk->cache, dirfd, dir->name, st);
+	while (fd < 0 && retry_again(fd, &attempt));
 	if (fd < 0)
 		memset(st, 0, sizeof(*st));
 	if (fd == -ENOTDIR || fd == -ELOOP)

@@ -7,6 +7,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 #include "copy/engine.h"
@@ -275,6 +276,41 @@ static void test_hard_link_outcome(void **state)
 	assert_in_range(last_count, 1, 2);
 	assert_memory_equal(&last_dst.st_ctim, &st.st_ctim, sizeof(st.st_ctim));
 	assert_int_equal(last_dst.st_ino, st.st_ino);
+}
+
+/* Instead of the C library's: makes links until there are none left. */
+static atomic_int links_left = -1;
+
+int linkat(int olddir, const char *old, int newdir, const char *new, int flags)
+{
+	if (atomic_load(&links_left) >= 0 && atomic_fetch_sub(&links_left, 1) <= 0) {
+		atomic_store(&links_left, 3);
+		errno = EMLINK;
+		return -1;
+	}
+	return (int)syscall(SYS_linkat, olddir, old, newdir, new, flags);
+}
+
+/* Past the most links that a file may have, a new file is begun, and told. */
+static void test_too_many_links(void **state)
+{
+	static const struct copy_options options = { .threads = 1 };
+	struct copy_counts counts;
+	struct told told = { 0 };
+
+	(void)state;
+	assert_int_equal(
+		shell("mkdir s; cd s; echo x >n0; for i in $(seq 9); do ln n0 n$i; done"), 0);
+	atomic_store(&links_left, 3);
+	assert_int_equal(run("s", "d", &options, &told, &counts), 0);
+	atomic_store(&links_left, -1);
+	assert_int_equal(counts.files, 10);
+	assert_int_equal(counts.failed, 0);
+	assert_int_equal(counts.attributes, 2);
+	assert_non_null(strstr(told.last_error, "not a hard link"));
+	assert_int_equal(shell("test $(stat -c %i d/* | sort -u | wc -l) = 3 && cmp s/n0 d/n9 &&"
+			       " test $(stat -c %h d/n0 d/n1 d/n2 | sort -u | head -1) -ge 2"),
+		0);
 }
 
 static atomic_bool grow_stop;
@@ -696,6 +732,58 @@ static void test_replace(void **state)
 	}
 }
 
+static atomic_bool swap_stop;
+static atomic_ulong swap_count;
+
+/* Directories of the destination and symlinks to a place outside change names all the time. */
+static void *swap_run(void *arg)
+{
+	int fd;
+
+	(void)arg;
+	while ((fd = openat(scratch_fd, "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+		sched_yield();
+	while (!atomic_load(&swap_stop)) {
+		for (int i = 0; i < 6; i++) {
+			char dir[16], link[16];
+
+			snprintf(dir, sizeof(dir), "d%d", i);
+			snprintf(link, sizeof(link), "l%d", i);
+			syscall(SYS_renameat2, fd, dir, fd, link, 2 /* exchange */);
+			atomic_fetch_add(&swap_count, 1);
+		}
+	}
+	close(fd);
+	return NULL;
+}
+
+/* Nothing is ever written through a symlink that somebody puts in a directory's place. */
+static void test_destination_races(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(
+		shell("mkdir -p s outside d; for i in 0 1 2 3 4 5; do mkdir -p s/d$i/e d/d$i;"
+		      " ln -s ../outside d/l$i; for f in 1 2 3 4 5 6 7 8; do echo $f >s/d$i/$f;"
+		      " echo $f >s/d$i/e/$f; done; done"),
+		0);
+	atomic_store(&swap_stop, false);
+	assert_int_equal(pthread_create(&thread, NULL, swap_run, NULL), 0);
+	for (int round = 0; round < 60; round++) {
+		struct copy_options options = { .publish = round % 2 };
+		struct copy_counts counts;
+
+		assert_int_equal(run("s", "d", &options, NULL, &counts), 0);
+		if (round % 10 == 9)
+			assert_int_equal(shell("test -z \"$(ls -A outside)\""), 0);
+	}
+	atomic_store(&swap_stop, true);
+	pthread_join(thread, NULL);
+	assert_true(atomic_load(&swap_count) > 60);
+	assert_int_equal(shell("test -z \"$(ls -A outside)\""), 0);
+}
+
 /* Sizes in /proc say nothing. */
 static void test_proc(void **state)
 {
@@ -723,6 +811,7 @@ int main(void)
 		tree_test(test_identical),
 		tree_test(test_hard_links),
 		tree_test(test_hard_link_outcome),
+		tree_test(test_too_many_links),
 		tree_test(test_changing),
 		tree_test(test_vanished),
 		tree_test(test_read_only),
@@ -737,6 +826,7 @@ int main(void)
 		tree_test(test_deep),
 		tree_test(test_roots),
 		tree_test(test_replace),
+		tree_test(test_destination_races),
 		tree_test(test_proc),
 	};
 
