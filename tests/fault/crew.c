@@ -106,7 +106,7 @@ static void worker_repair(struct worker *worker, const struct point *point, bool
 	static struct trace_result result;
 
 	worker_trace(worker, worker->again, &plan, &result);
-	judge_repair(&worker->world, point, warned, &result, worker->said);
+	judge_repair(worker->scenario, &worker->world, point, warned, &result, worker->said);
 }
 
 static void worker_do(struct worker *worker, const struct point *point, struct outcome *outcome,

@@ -24,7 +24,8 @@ void judge_run(const struct scenario *scenario, const struct world *world,
 	const struct point *point, const struct trace_result *result, const char *said);
 
 /* After the run that repairs. warned: the run before it said that not all is well. */
-void judge_repair(const struct world *world, const struct point *point, bool warned,
-	const struct trace_result *result, const char *said);
+void judge_repair(const struct scenario *scenario, const struct world *world,
+	const struct point *point, bool warned, const struct trace_result *result,
+	const char *said);
 
 #endif

@@ -24,6 +24,8 @@ struct scenario {
 	const struct trace_lack *lacks; /* what the system does not have; NULL: it has all */
 	const char *const *environment; /* names and values, "%W" is the root; NULL: ours */
 	const char *const *again; /* what repairs it; NULL: the same command */
+	unsigned ignore_repaired; /* of enum snapshot_ignore: what the repair need not restore */
+	const char *item; /* what the tool calls the whole: naming that is naming all of it */
 	/* More to hold after the run and before the repair, beside the three invariants. NULL:
 	 * nothing. Violations are told with judge_say. */
 	void (*extra)(const struct world *world, const struct trace_result *result);
