@@ -11,6 +11,7 @@
 #define LOOK "ENOENT EACCES ENOMEM EINTR " LOST
 #define OPEN LOOK " EMFILE ENFILE " FULL
 #define MAKE "EEXIST EACCES EROFS ENOMEM EMLINK " FULL " " LOST
+#define LINK "EACCES EROFS ENOMEM EMLINK ENOENT EXDEV EPERM EOPNOTSUPP " FULL " " LOST
 #define MOVE "EINTR EAGAIN ENOMEM " LOST
 #define NEWER "ENOSYS EOPNOTSUPP EINVAL EPERM"
 #define SET "EPERM EROFS EOPNOTSUPP " FULL " " LOST
@@ -58,11 +59,11 @@ static const struct call calls[] = {
 	{ "mkdirat", SYS_mkdirat, "a0", MAKE, false },
 	{ "mknodat", SYS_mknodat, "a0", MAKE " EPERM EOPNOTSUPP", false },
 	{ "symlinkat", SYS_symlinkat, "p0a1", MAKE " EPERM", false },
-	{ "linkat", SYS_linkat, "a0a2", MAKE " ENOENT EXDEV EPERM EOPNOTSUPP", false },
+	{ "linkat", SYS_linkat, "a0a2", LINK, false },
 	{ "unlinkat", SYS_unlinkat, "a0", "EACCES EBUSY EROFS " LOST, false },
 	{ "renameat", SYS_renameat, "a0a2", "EACCES EBUSY EXDEV ENOENT " FULL " " LOST, false },
 	{ "renameat2", SYS_renameat2, "a0a2",
-		"EACCES EBUSY EEXIST EXDEV ENOENT ENOSYS EINVAL " FULL " " LOST, false },
+		"EACCES EBUSY EXDEV ENOENT ENOSYS EINVAL " FULL " " LOST, false },
 	{ "fchmod", SYS_fchmod, "f0", SET, false },
 	{ "fchmodat", SYS_fchmodat, "a0", SET " ENOENT", false },
 #ifdef SYS_fchmodat2
@@ -190,7 +191,7 @@ static const struct call calls[] = {
 	{ "rmdir", SYS_rmdir, "p0", "EACCES EBUSY ENOTEMPTY " LOST, false },
 	{ "mknod", SYS_mknod, "p0", MAKE, false },
 	{ "symlink", SYS_symlink, "p0p1", MAKE, false },
-	{ "link", SYS_link, "p0p1", MAKE " ENOENT EXDEV EPERM", false },
+	{ "link", SYS_link, "p0p1", LINK, false },
 	{ "unlink", SYS_unlink, "p0", "EACCES EBUSY EROFS " LOST, false },
 	{ "rename", SYS_rename, "p0p1", "EACCES EBUSY EXDEV ENOENT " FULL " " LOST, false },
 	{ "chmod", SYS_chmod, "p0", SET, false },
