@@ -201,7 +201,8 @@ static int dir_make_chain(struct copy_dir *dir, unsigned worker, struct error *e
 	return 0;
 }
 
-/* Before the first file is put into a directory that was there: what a dead run left goes. */
+/* Before a directory that was there is used or looked at for the first time: what a dead run left
+ * goes. */
 static void dir_clean(struct copy_dir *dir, int fd)
 {
 	if (dir->made || atomic_exchange_explicit(&dir->cleaned, true, memory_order_relaxed))
@@ -232,9 +233,14 @@ int copy_dir_pin(struct copy_dir *dir, unsigned worker, struct error *err)
 
 int copy_dir_look(struct copy_dir *dir)
 {
+	int fd;
+
 	if (dir_state(dir) != COPY_DIR_READY || dir->made)
 		return -ENOENT;
-	return handle_pin(&dir->handle, NULL);
+	fd = handle_pin(&dir->handle, NULL);
+	if (fd >= 0)
+		dir_clean(dir, fd); /* it may be that nothing will be put into it */
+	return fd;
 }
 
 void copy_dir_unpin(struct copy_dir *dir)

@@ -229,6 +229,17 @@ static int swap(struct publishing *at, ino_t ours, struct error *err)
 	return lack_of_call(code) ? -code : error_sys(err, -code, "rename (RENAME_EXCHANGE)");
 }
 
+static int look_again(int dirfd, const char *name, struct stat *st)
+{
+	unsigned attempt = 0;
+	int rc;
+
+	do
+		rc = look(dirfd, name, st);
+	while (rc < 0 && retry_again(rc, &attempt));
+	return rc;
+}
+
 /* Ours gets a name that tells a later run what it may find under it. */
 static int mark(struct publishing *at, const struct temp_exchange *marks, struct error *err)
 {
@@ -271,12 +282,12 @@ static int exchange(struct publishing *at, const struct copy_identity *expected,
 	}
 	if (rc < 0)
 		return rc;
-	if (look(dirfd, at->from, &st) == 0) {
-		after.ctime = st.st_ctim;
-		if (!S_ISDIR(st.st_mode) && publish_is_same(&st, &after)) {
-			remove_replaced(dirfd, at->from);
-			return 0;
-		}
+	if (look_again(dirfd, at->from, &st) < 0)
+		return 0; /* what came out stays: a later run sees what it is */
+	after.ctime = st.st_ctim;
+	if (!S_ISDIR(st.st_mode) && publish_is_same(&st, &after)) {
+		remove_replaced(dirfd, at->from);
+		return 0;
 	}
 	return exchange_back(at, (ino_t)marks.ours, err);
 }
