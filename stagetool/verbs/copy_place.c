@@ -28,10 +28,10 @@ static bool place_has_name(const char *name)
 
 static int place_parse(struct copy_place *place, const char *from, bool into, struct error *err)
 {
+	place->srcdir = place->dstdir = -1;
+	place->from = from;
 	if (!*from)
 		return error_set(err, -EINVAL, "FROM is empty: expected a path");
-	place->from = from;
-	place->srcdir = place->dstdir = -1;
 	place->clean = path_clean(from);
 	if (!place->clean)
 		return error_sys(err, -ENOMEM, "%s", from);
@@ -82,10 +82,8 @@ int copy_places_parse(char *const *from, size_t count, const char *to, struct co
 	places->items = calloc(count, sizeof(*places->items));
 	if (!places->to || !places->items)
 		return error_sys(err, -ENOMEM, "%s", to);
-	for (; places->count < count; places->count++) {
-		struct copy_place *place = &places->items[places->count];
-
-		rc = place_parse(place, from[places->count], places->into, err);
+	for (size_t i = 0; i < count; i++) {
+		rc = place_parse(&places->items[places->count++], from[i], places->into, err);
 		if (rc < 0)
 			return rc;
 	}
