@@ -55,7 +55,8 @@ struct copy_expect {
 enum copy_outcome {
 	COPY_DONE, /* sent and, where asked for, durable under its final name */
 	COPY_UNCHANGED, /* skipped */
-	COPY_FAILED, /* err says why; nothing of it is under its final name */
+	COPY_FAILED, /* err says why; nothing of it is under its final name. A directory that can not be
+		      * made is told once, without what is in it */
 	COPY_VANISHED, /* was listed, and then gone (the file's owner removed it): not an I/O error */
 	COPY_CHANGED, /* it changed while being read, twice; what was read was not published */
 	COPY_CONFLICT, /* something else was at its name; err says what became of ours */

@@ -262,7 +262,12 @@ static int tree_enter(void *ctx, struct walk_dir *walk, const struct stat *st, u
 	dir->send = answer == COPY_SEND;
 	walk_dir_set_data(walk, dir);
 	tree_begin_dir(dir, have_dst, worker);
-	return 0;
+	if (atomic_load(&dir->state) != COPY_DIR_FAILED)
+		return 0;
+	/* It was named; to name everything in it too would say nothing more. */
+	walk_dir_set_data(walk, NULL);
+	copy_dir_unref(dir);
+	return 1;
 }
 
 static void tree_leave(void *ctx, struct walk_dir *walk, unsigned worker)

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The rate of less says nothing. */
+#define RATE_BYTES (1024 * 1024)
+
 void summary_add_problem(struct summary *summary, const char *path, const char *kind, const char *text)
 {
 	struct summary_problem problem, *grown;
@@ -128,7 +131,7 @@ char *summary_line(const struct summary *summary)
 		numbers_count(entries, "file", "files", files, sizeof(files)),
 		parse_format_size(counts->bytes, size, sizeof(size)),
 		parse_format_duration(summary->seconds, time, sizeof(time)));
-	if (counts->bytes && summary->seconds > 0)
+	if (counts->bytes >= RATE_BYTES && summary->seconds > 0)
 		fprintf(stream, " (%s/s)",
 			parse_format_size((uint64_t)((double)counts->bytes / summary->seconds),
 				rate, sizeof(rate)));

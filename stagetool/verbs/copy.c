@@ -26,7 +26,7 @@ const char verb_copy_help[] =
 	"root: and owner), is left as it is. So is a symlink with the same target. Other\n"
 	"files, symlinks and FIFOs are replaced in one step when their new content is\n"
 	"whole. A directory never takes the place of something else, nor something else\n"
-	"that of a directory. Sockets and devices are not copied.\n"
+	"that of a directory, a device or a socket. Sockets and devices are not copied.\n"
 	"\n"
 	"Options:\n"
 	"      --verify           read back what was written and compare\n"

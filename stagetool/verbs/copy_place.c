@@ -143,6 +143,15 @@ static int place_follow(struct copy_place *place, struct error *err)
 	return place_set_name(place->srcname, path_base(clean), err);
 }
 
+static int place_check_type(const struct copy_place *place, struct error *err)
+{
+	if (S_ISREG(place->st.st_mode) || S_ISFIFO(place->st.st_mode))
+		return 0;
+	return error_set(err, -EOPNOTSUPP,
+		"%s is a %s: expected a file, a directory or a FIFO", place->from,
+		S_ISSOCK(place->st.st_mode) ? "socket" : "device");
+}
+
 /* A file: its directory and name, with no symlink left at the end. */
 static int place_open_file(struct copy_place *place, struct error *err)
 {
@@ -158,7 +167,7 @@ static int place_open_file(struct copy_place *place, struct error *err)
 		if (fstatat(place->srcdir, place->srcname, &place->st, AT_SYMLINK_NOFOLLOW) < 0)
 			return error_errno(err, "%s", place->from);
 		if (!S_ISLNK(place->st.st_mode))
-			return 0;
+			return place_check_type(place, err);
 		rc = place_follow(place, err);
 		if (rc < 0)
 			return error_prefix(err, rc, "%s", place->from);

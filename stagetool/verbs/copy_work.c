@@ -87,8 +87,10 @@ static enum copy_answer work_decide(void *ctx, const struct copy_item *item, con
 {
 	struct copy_work *work = ctx;
 
-	(void)expect;
 	(void)tag;
+	/* What stands for something else than its content is never replaced: think of /dev/null. */
+	if (dst && (S_ISCHR(dst->st_mode) || S_ISBLK(dst->st_mode) || S_ISSOCK(dst->st_mode)))
+		expect->kind = COPY_EXPECT_NOTHING;
 	switch (work_filter(work, item)) {
 	case FILTER_OUT:
 		return COPY_LEAVE;

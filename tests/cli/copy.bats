@@ -188,6 +188,52 @@ load helpers
 	[ -L d/y ]
 }
 
+@test "a device or a socket is never replaced" {
+	need_root
+	need python3
+	mkdir d
+	mknod d/null c 1 3 || skip "no devices here"
+	python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("d/socket")'
+	touch s/null s/socket s/f
+	run stagetool copy s d
+	status_is 3
+	says "s/null"
+	says "s/socket"
+	[ -c d/null ]
+	[ -S d/socket ]
+	[ -e d/f ]
+	run stagetool copy s/f d/null
+	status_is 1
+	[ -c d/null ]
+	no_temporaries d
+}
+
+@test "FROM itself has to be something that can be copied" {
+	need_root
+	mknod null c 1 3 || skip "no devices here"
+	ln -s null link
+	for from in null link; do
+		run stagetool copy $from d
+		status_is 1
+		says "$from is a device"
+		[ ! -e d ]
+	done
+}
+
+@test "a directory that can not be made is one line, not one for all that is in it" {
+	need_root
+	mkdir -p s/a/deep
+	seq 100 | (cd s/a/deep && xargs touch)
+	echo x >s/f
+	mkdir d
+	echo y >d/a
+	run stagetool copy s d
+	status_is 3
+	[ "${#lines[@]}" -eq 2 ]
+	says "s/a: "
+	[ -e d/f ]
+}
+
 @test "types that are not directories replace each other" {
 	mkdir d
 	echo x >s/1
