@@ -5,9 +5,11 @@
 
 #include "config.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 const struct verb verb_table[] = {
 	{ "copy", verb_copy, verb_copy_help, "copy files and trees, in parallel", false },
@@ -64,11 +66,28 @@ static int main_version(void)
 	return VERB_FAILED;
 }
 
+/* A standard descriptor that is closed would become that of a file we open, and a message would be written
+ * into it. What takes its place fails where it is used. */
+static bool main_guard_standard(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_PATH);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	char help_name[] = "help", *help[] = { help_name, NULL };
 	const struct verb *verb;
 
+	if (!main_guard_standard())
+		return VERB_FAILED;
 	/* A reader that went away is an error of a write, not a reason to die in the middle of a copy. */
 	signal(SIGPIPE, SIG_IGN);
 	if (argc < 2)

@@ -499,6 +499,55 @@ load helpers
 	END
 }
 
+@test "sparse files stay sparse, and holes are not counted" {
+	truncate -s 64M s/hole
+	truncate -s 64M s/island
+	head -c 5000 /dev/urandom | dd of=s/island bs=1 seek=33M conv=notrunc status=none
+	run stagetool copy s d
+	status_is 0
+	cmp s/hole d/hole
+	cmp s/island d/island
+	[ "$(du -k d/hole | cut -f1)" -eq 0 ]
+	[ "$(du -k d/island | cut -f1)" -le 128 ]
+	says_not "128.0 MiB"
+}
+
+@test "modes do not depend on the umask" {
+	mkdir -m 777 s/d
+	touch s/d/f
+	chmod 666 s/d/f
+	(umask 077 && stagetool copy s d)
+	same_tree s d
+}
+
+@test "few file descriptors are enough for a wide and deep tree" {
+	for i in $(seq 30); do
+		mkdir -p "s/$i/a/b/c/d/e/f/g"
+		(cd "s/$i/a/b/c/d/e/f/g" && seq 20 | xargs touch)
+	done
+	(ulimit -n 40 && "$STAGETOOL" copy --threads=32 s d)
+	same_tree s d
+	run bash -c "ulimit -n 40 && exec '$STAGETOOL' copy --threads=32 s d"
+	status_is 0
+	says "copied 0 files"
+}
+
+@test "little memory is an error, not a loss" {
+	sanitized && skip "needs the memory itself"
+	seq 2000 | (cd s && xargs touch)
+	for kib in 20000 40000 80000 160000; do
+		rm -rf d
+		status=0
+		(ulimit -v $kib && "$STAGETOOL" copy --threads=4 s d 2>err) || status=$?
+		[ "$status" -le 3 ]
+		if [ "$status" -eq 0 ]; then
+			same_tree s d
+		else
+			[ -s err ]
+		fi
+	done
+}
+
 @test "the result as JSON: one line, with every count and problem" {
 	need python3
 	echo x >s/f

@@ -198,3 +198,20 @@ verbs() {
 	[ -s first ]
 	[ -e d/f ]
 }
+
+@test "closed standard descriptors do no harm, and what can not be said is a failure" {
+	echo content >s/f
+	mkdir s/g d d/g d/f
+	touch s/h
+	status=0
+	stagetool copy s d <&- >&- 2>&- || status=$?
+	status_is 3
+	[ ! -s d/h ]
+	rmdir d/f
+	stagetool copy -v s d <&- >&- 2>&-
+	cmp s/f d/f
+	[ ! -s d/h ]
+	status=0
+	stagetool copy --json s d >&- || status=$?
+	status_is 1
+}
