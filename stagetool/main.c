@@ -14,6 +14,9 @@
 const struct verb verb_table[] = {
 	{ "copy", verb_copy, verb_copy_help, "copy files and trees, in parallel", false },
 	{ "help", verb_help, verb_help_help, "explain a verb", false },
+	{ "status", verb_status, verb_status_help, "show jobs on this node", false },
+	{ "prolog", verb_prolog, verb_prolog_help, "at the start of a job, as root", false },
+	{ "epilog", verb_epilog, verb_epilog_help, "at the end of a job, as root", false },
 	{ NULL, NULL, NULL, NULL, false },
 };
 

@@ -42,3 +42,17 @@ libstage_la_SOURCES += \
 	stagetool/stage/tier.c stagetool/stage/tier.h \
 	stagetool/stage/worker.c stagetool/stage/worker.h \
 	stagetool/stage/worker_child.c stagetool/stage/worker_child.h
+libstage_la_SOURCES += \
+	stagetool/stage/node.c stagetool/stage/node.h \
+	stagetool/stage/node_bring.c \
+	stagetool/stage/node_end.c stagetool/stage/node_end.h \
+	stagetool/stage/node_notice.c \
+	stagetool/stage/node_return.c stagetool/stage/node_return.h \
+	stagetool/stage/node_start.c stagetool/stage/node_start.h stagetool/stage/node_start_private.h \
+	stagetool/stage/node_supersede.c \
+	stagetool/stage/notice.c stagetool/stage/notice.h \
+	stagetool/stage/rest.c stagetool/stage/rest.h \
+	stagetool/stage/status.c stagetool/stage/status.h \
+	stagetool/stage/status_list.c \
+	stagetool/stage/status_text.c \
+	stagetool/stage/task.c stagetool/stage/task.h

@@ -166,6 +166,8 @@ int outcome_from_json(const json_t *object, struct outcome *outcome, struct erro
 	if (!code)
 		code = fields_get_bool(object, "missing", &read.missing, err);
 	if (!code)
+		code = fields_get_bool(object, "skipped", &read.skipped, err);
+	if (!code)
 		code = fields_get_bool(object, "delivered", &read.delivered, err);
 	for (size_t i = 0; i < N_NUMBERS && !code; i++)
 		code = fields_get_number(object, numbers[i].key, INT64_MAX,

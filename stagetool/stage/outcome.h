@@ -20,6 +20,7 @@ struct outcome {
 	char *text;     /* the spec as the user wrote it */
 	bool out;       /* brings results back, a sync stage-in too */
 	bool missing;   /* FROM of a stage-out was not there */
+	bool skipped;   /* when= did not ask for it */
 	bool delivered; /* what this is for was done: all is in the stage, or all is back */
 	struct summary summary;
 };

@@ -99,7 +99,7 @@ int record_load(
 
 int record_remove(const struct state *state, const char *name, struct error *err)
 {
-	static const char *const suffixes[] = { ".progress", ".json", ".lock" };
+	static const char *const suffixes[] = { ".progress", ".json" };
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		autofree char *file = NULL;
@@ -128,12 +128,14 @@ static bool record_is_name(char *name, const char *job_id, const char *suffix)
 	return !job_id || (strlen(job_id) == id && !memcmp(job_id, name, id));
 }
 
-int record_each(const struct state *state, const char *job_id, const char *suffix,
-	int (*each)(void *ctx, const char *name, struct error *err), void *ctx, struct error *err)
+/* The names of all files that match, so that the directory may change while they are gone through.
+ */
+static int record_names(const struct state *state, const char *job_id, const char *suffix,
+	char ***names, size_t *count, struct error *err)
 {
 	autodir DIR *dir = NULL;
 	struct dirent *entry;
-	int code = 0, fd = openat(state->jobs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(state->jobs, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return error_errno(err, "%s/jobs", state->path);
@@ -142,15 +144,33 @@ int record_each(const struct state *state, const char *job_id, const char *suffi
 		close(fd);
 		return error_sys(err, -ENOMEM, "%s/jobs", state->path);
 	}
-	while (!code && (errno = 0, entry = readdir(dir))) {
-		autofree char *name = strdup(entry->d_name);
+	while ((errno = 0, entry = readdir(dir))) {
+		char **grown;
 
-		if (!name)
+		if (!record_is_name(entry->d_name, job_id, suffix))
+			continue;
+		grown = reallocarray(*names, *count + 1, sizeof(*grown));
+		if (grown)
+			*names = grown;
+		if (!grown || !(grown[*count] = strdup(entry->d_name)))
 			return error_sys(err, -ENOMEM, "%s/jobs", state->path);
-		if (record_is_name(name, job_id, suffix))
-			code = each(ctx, name, err);
+		++*count;
 	}
-	if (!code && errno)
-		return error_errno(err, "%s/jobs: read directory", state->path);
+	return errno ? error_errno(err, "%s/jobs: read directory", state->path) : 0;
+}
+
+int record_each(const struct state *state, const char *job_id, const char *suffix,
+	int (*each)(void *ctx, const char *name, struct error *err), void *ctx, struct error *err)
+{
+	char **names = NULL;
+	size_t count = 0;
+	int code = record_names(state, job_id, suffix, &names, &count, err);
+
+	for (size_t i = 0; i < count; i++) {
+		if (!code)
+			code = each(ctx, names[i], err);
+		free(names[i]);
+	}
+	free(names);
 	return code;
 }

@@ -101,7 +101,7 @@ int record_save(const struct state *state, struct record *record, enum record_st
 int record_load(
 	const struct state *state, const char *name, struct record **record, struct error *err);
 
-/* Removes the files of an attempt; record may be free of its lock afterwards. */
+/* Removes the files of an attempt, but for its lock, which the caller holds. */
 int record_remove(const struct state *state, const char *name, struct error *err);
 
 /* Calls back with the name ("123.0") of each attempt of job_id (NULL: all) of which there is a file

@@ -96,6 +96,11 @@ static void worker_stop(struct worker_watch *watch, int why)
 	kill(watch->worker.pid, SIGTERM);
 }
 
+static void *worker_ctx(const struct worker_options *options)
+{
+	return options->parent_ctx ? options->parent_ctx : options->ctx;
+}
+
 /* The body's own error: a number and a text of a stranger. */
 static int worker_hear_error(const json_t *message, struct error *told, struct error *err)
 {
@@ -128,7 +133,8 @@ static int worker_hear(struct worker_watch *watch, struct error *err)
 	if (kind && !strcmp(kind, WORKER_ERROR))
 		code = worker_hear_error(message, &watch->told, err);
 	else if (kind && watch->options->heard)
-		code = watch->options->heard(watch->options->ctx, &watch->worker, message, err);
+		code = watch->options->heard(
+			worker_ctx(watch->options), &watch->worker, message, err);
 	else
 		code = error_set(err, -EPROTO, "a message of no known kind");
 	json_decref(message);
@@ -148,7 +154,7 @@ static void worker_clock(struct worker_watch *watch)
 		return;
 	watch->next_tick = now + TICK_MS;
 	if (options->tick)
-		options->tick(options->ctx);
+		options->tick(worker_ctx(options));
 }
 
 static void worker_take_signal(struct worker_watch *watch)

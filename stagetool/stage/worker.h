@@ -30,8 +30,9 @@ struct worker_options {
 	const struct priv_user *user;
 	const int *keep; /* fds beside 0 to 2 that stay open */
 	size_t n_keep;
-	unsigned limit; /* seconds it may take; 0: any */
-	void *ctx;
+	unsigned limit;   /* seconds it may take; 0: any */
+	void *ctx;        /* for body and beat */
+	void *parent_ctx; /* for heard and tick; NULL: ctx */
 	/* In the child, as the user; stop says when SIGTERM came. 0, or a negative errno with err
 	 * filled, which become the result of worker_run. */
 	int (*body)(void *ctx, int fd, const atomic_bool *stop, struct error *err);

@@ -5,10 +5,14 @@ stagetool_stagetool_SOURCES = \
 	stagetool/verbs/copy_equal.c stagetool/verbs/copy_equal.h \
 	stagetool/verbs/copy_place.c stagetool/verbs/copy_place.h \
 	stagetool/verbs/copy_work.c stagetool/verbs/copy_work.h \
+	stagetool/verbs/epilog.c \
 	stagetool/verbs/help.c \
+	stagetool/verbs/hook.c stagetool/verbs/hook.h \
 	stagetool/verbs/interrupt.c stagetool/verbs/interrupt.h \
 	stagetool/verbs/options.c stagetool/verbs/options.h \
 	stagetool/verbs/output.c stagetool/verbs/output.h \
+	stagetool/verbs/prolog.c \
+	stagetool/verbs/status.c \
 	stagetool/verbs/verbs.h
 stagetool_stagetool_CPPFLAGS = $(AM_CPPFLAGS) $(LMDB_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS) $(XXHASH_CFLAGS)
 stagetool_stagetool_LDADD = libstage.la libreport.la libcopy.la libtree.la libspec.la libbase.la \

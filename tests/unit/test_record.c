@@ -215,7 +215,7 @@ static void test_each(void **unused)
 	assert_int_equal(record_remove(&state, "55.1", NULL), 0);
 	assert_int_equal(record_remove(&state, "55.1", NULL), 0);
 	assert_int_equal(count_files("55", ".json"), 1);
-	assert_int_equal(count_files("55", ".lock"), 0);
+	assert_int_equal(count_files("55", ".lock"), 1);
 }
 
 static void test_state_dir(void **unused)
