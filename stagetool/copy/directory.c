@@ -49,10 +49,13 @@ static int dir_state(const struct copy_dir *dir)
 	return atomic_load_explicit(&dir->state, memory_order_acquire);
 }
 
-/* A directory of ours that says no even to us (a read-only tree that is copied once more) is opened
- * up until it is finished. */
+/* A directory of ours that says no even to us, as its source does (a read-only tree that is copied
+ * once more), is opened up until it is finished. */
 static void dir_open_up(struct copy_dir *dir, int fd, const struct stat *st)
 {
+	if (dir->expect.kind == COPY_EXPECT_NOTHING ||
+		(dir->src.st_mode & S_IRWXU) != (st->st_mode & S_IRWXU))
+		return;
 	if ((st->st_mode & S_IRWXU) == S_IRWXU || st->st_uid != geteuid() || !geteuid())
 		return;
 	if (!fchmod(fd, (st->st_mode & 07777) | S_IRWXU))
@@ -302,7 +305,8 @@ void copy_dir_finish(struct copy_dir *dir, unsigned worker)
 {
 	bool durable = dir->copy->options.durable &&
 		       (dir->made || atomic_load_explicit(&dir->touched, memory_order_relaxed));
-	bool sent = dir->send || dir->made;
+	bool theirs = !dir->made && dir->expect.kind == COPY_EXPECT_NOTHING;
+	bool sent = (dir->send && !theirs) || dir->made;
 	struct error err = ERROR_INIT;
 	struct stat st;
 

@@ -39,7 +39,8 @@ enum copy_answer {
 	COPY_LEAVE, /* as if it were not there (filtered out); a directory: do not look inside */
 };
 
-/* What may be at the destination's name for it to be replaced. */
+/* What may be at the destination's name for it to be replaced. A directory that is there is gone
+ * into in any case; where nothing was expected it is somebody else's, and keeps its attributes. */
 struct copy_expect {
 	enum {
 		COPY_EXPECT_ANY, /* whatever is there (cp's way) */

@@ -7,6 +7,7 @@
 
 #include "base/known.h"
 #include "copy/publish.h"
+#include "tree/links.h"
 
 #include <stdatomic.h>
 
@@ -17,6 +18,7 @@ struct publish {
 	pid_t pid;
 	atomic_ullong counter;
 	struct known known; /* by device */
+	struct links *taken; /* files that lost one of several names to us: their ctime is ours */
 };
 
 /* What else is in a temporary's name that is about to change places with an entry of that identity.

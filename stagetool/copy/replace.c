@@ -292,6 +292,41 @@ static int exchange(struct publishing *at, const struct copy_identity *expected,
 	return exchange_back(at, (ino_t)marks.ours, err);
 }
 
+/* A file of several names gets a new ctime when it loses one of them: from then on that does not tell
+ * against the others. With the last one it goes, and its number may be another file's. */
+static void note_taken(const struct publishing *at, const struct stat *st, bool taken_from)
+{
+	struct links *taken = at->publish->taken;
+	struct links_file *file = links_lock(taken, st, 0);
+
+	if (!file)
+		return;
+	file->data = taken_from ? taken : NULL;
+	links_unlock(taken, file);
+}
+
+static bool was_taken(const struct publishing *at, const struct stat *st)
+{
+	struct links *taken = at->publish->taken;
+	struct links_file *file = links_lock(taken, st, 0);
+	bool answer = file && file->data;
+
+	if (file)
+		links_unlock(taken, file);
+	return answer;
+}
+
+static bool is_expected(const struct publishing *at, const struct stat *st,
+	const struct copy_identity *expected)
+{
+	struct copy_identity but_ctime = *expected;
+
+	if (publish_is_same(st, expected))
+		return true;
+	but_ctime.ctime = st->st_ctim;
+	return publish_is_same(st, &but_ctime) && was_taken(at, st);
+}
+
 int publishing_replace_same(struct publishing *at, const struct copy_identity *expected,
 	struct error *err)
 {
@@ -313,15 +348,19 @@ int publishing_replace_same(struct publishing *at, const struct copy_identity *e
 		}
 		if (rc < 0)
 			return error_sys(err, rc, "stat");
-		if (S_ISDIR(st.st_mode) || !publish_is_same(&st, expected))
+		if (S_ISDIR(st.st_mode) || !is_expected(at, &st, expected))
 			return -EEXIST;
+		if (st.st_nlink > 1)
+			note_taken(at, &st, true);
 		lock = lock_expected(at, &st);
 		if (lock >= 0 && (look(request->dirfd, request->name, &st) < 0 ||
-			!publish_is_same(&st, expected))) {
+			!is_expected(at, &st, expected))) {
 			rc = -EAGAIN;
 			continue;
 		}
 		rc = exchange(at, expected, err);
+		if (rc == 0 && st.st_nlink == 1 && !publish_is_same(&st, expected))
+			note_taken(at, &st, false);
 	}
 	return rc == -EAGAIN ? error_set(err, -EBUSY, "others keep changing it") : rc;
 }

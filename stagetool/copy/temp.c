@@ -87,6 +87,11 @@ int publish_new(struct publish **publish, struct error *err)
 
 	if (!new)
 		return error_sys(err, -ENOMEM, "publish");
+	new->taken = links_new();
+	if (!new->taken) {
+		free(new);
+		return error_sys(err, -ENOMEM, "publish");
+	}
 	new->host = host_hash();
 	new->boot = boot_hash();
 	new->pid = getpid();
@@ -100,6 +105,8 @@ int publish_new(struct publish **publish, struct error *err)
 
 void publish_free(struct publish *publish)
 {
+	if (publish)
+		links_free(publish->taken);
 	free(publish);
 }
 

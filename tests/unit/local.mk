@@ -77,7 +77,7 @@ check_PROGRAMS += tests/unit/test_publish
 TESTS += tests/unit/test_publish
 tests_unit_test_publish_SOURCES = tests/unit/test_publish.c
 tests_unit_test_publish_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_publish_LDADD = libcopy.la libbase.la $(CMOCKA_LIBS)
+tests_unit_test_publish_LDADD = libcopy.la libtree.la libbase.la $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_conf
 TESTS += tests/unit/test_conf
@@ -90,7 +90,7 @@ check_PROGRAMS += tests/unit/test_granularity
 TESTS += tests/unit/test_granularity
 tests_unit_test_granularity_SOURCES = tests/unit/test_granularity.c
 tests_unit_test_granularity_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
-tests_unit_test_granularity_LDADD = libcopy.la libbase.la $(CMOCKA_LIBS)
+tests_unit_test_granularity_LDADD = libcopy.la libtree.la libbase.la $(CMOCKA_LIBS)
 
 check_PROGRAMS += tests/unit/test_meta
 TESTS += tests/unit/test_meta

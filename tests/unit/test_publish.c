@@ -207,6 +207,25 @@ static void test_any_replaces_a_file_and_a_symlink(void **state)
 	assert_text("target", "precious");
 }
 
+static void test_names_of_one_file_are_replaced_one_after_the_other(void **state)
+{
+	struct copy_expect first, second;
+
+	(void)state;
+	put("a", "old");
+	assert_int_equal(linkat(dir.fd, "a", dir.fd, "b", 0), 0);
+	first = second = expect_same("a");
+	assert_int_equal(publish_text("new", "a", &first, COPY_CONFLICT_FAIL, NULL).fate,
+		PUBLISH_DONE);
+	assert_int_equal(publish_text("new", "b", &second, COPY_CONFLICT_FAIL, NULL).fate,
+		PUBLISH_DONE);
+	put("c", "old");
+	first = expect_same("c");
+	assert_int_equal(linkat(dir.fd, "c", dir.fd, "d", 0), 0);
+	assert_int_equal(publish_text("new", "c", &first, COPY_CONFLICT_FAIL, NULL).fate,
+		PUBLISH_REFUSED);
+}
+
 static void test_file_never_replaces_a_directory(void **state)
 {
 	static const enum copy_conflict all[] = { COPY_CONFLICT_KEEP, COPY_CONFLICT_FAIL,
@@ -816,6 +835,7 @@ int main(void)
 		TEST(test_many_processes_one_free_name),
 		TEST(test_many_processes_replace_one_file),
 		TEST(test_dead_temporaries_go),
+		TEST(test_names_of_one_file_are_replaced_one_after_the_other),
 		TEST(test_death_at_an_exchange),
 		TEST(test_sync),
 	};
