@@ -88,19 +88,17 @@ bool delta_out(const struct stat *src, const struct manifest_entry *staged,
 {
 	const struct manifest_entry *last =
 		sent && (!staged || sent->run >= staged->run) ? sent : staged;
+	bool is_dir = S_ISDIR(src->st_mode);
 
 	memset(expect, 0, sizeof(*expect));
 	expect->kind = COPY_EXPECT_NOTHING;
-	/* A file never becomes again what it was; a directory's mode can. */
-	if (S_ISDIR(src->st_mode) ? unchanged(src, last)
-				  : unchanged(src, staged) || unchanged(src, sent))
-		return false;
-	if (!last || (suspect && last == staged))
-		return true;
-	if (!S_ISDIR(src->st_mode) && last->type != S_IFDIR)
-		expect_same(expect, &last->shared);
-	else if (S_ISDIR(src->st_mode) && last->type == S_IFDIR &&
-		 last->mode != MANIFEST_MODE_UNKNOWN)
+	/* A directory that we know of is ours to open up and to give its attributes. */
+	if (is_dir && last && last->type == S_IFDIR && last->mode != MANIFEST_MODE_UNKNOWN)
 		expect->kind = COPY_EXPECT_ANY;
+	/* A file never becomes again what it was; a directory's mode can. */
+	if (is_dir ? unchanged(src, last) : unchanged(src, staged) || unchanged(src, sent))
+		return false;
+	if (!is_dir && last && last->type != S_IFDIR && !(suspect && last == staged))
+		expect_same(expect, &last->shared);
 	return true;
 }

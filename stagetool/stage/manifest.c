@@ -134,37 +134,52 @@ static void swap_buffers(struct manifest *manifest)
 	manifest->flushing = active;
 }
 
+/* A batch that could not be written is kept, and tried again by the next flush that is asked for: a
+ * disk that was full may have room by then. */
 static void batch_done(struct manifest *manifest, int rc, const struct error *err)
 {
 	pthread_mutex_lock(&manifest->buffer_lock);
-	atomic_fetch_sub(&manifest->pending, manifest->flushing->count);
-	manifest_buffer_clear(manifest->flushing);
+	manifest->failed = rc;
 	if (rc < 0) {
-		manifest->failed = rc;
 		snprintf(manifest->failed_text, sizeof(manifest->failed_text), "%.255s", err->text);
+	} else {
+		atomic_fetch_sub(&manifest->pending, manifest->flushing->count);
+		manifest_buffer_clear(manifest->flushing);
 	}
 	pthread_mutex_unlock(&manifest->buffer_lock);
 }
 
-static int flush_if(struct manifest *manifest, bool only_full, struct error *err)
+/* With the lock of flushes held: writes the batch that failed before, or else what is active. 1:
+ * done; 0: there was nothing to do. */
+static int flush_next(struct manifest *manifest, bool only_full, struct error *err)
 {
-	struct error first = ERROR_INIT;
+	struct error failed = ERROR_INIT;
 	bool work;
 	int rc;
 
-	pthread_mutex_lock(&manifest->flush_lock);
 	pthread_mutex_lock(&manifest->buffer_lock);
-	rc = failed_before(manifest, err);
-	work = !rc && (only_full ? is_full(manifest->active) : manifest->active->count > 0);
-	if (work)
+	rc = only_full ? failed_before(manifest, err) : 0;
+	work = manifest->flushing->count > 0;
+	if (!work && (only_full ? is_full(manifest->active) : manifest->active->count > 0)) {
 		swap_buffers(manifest);
-	pthread_mutex_unlock(&manifest->buffer_lock);
-	if (work) {
-		rc = write_batch(manifest, manifest->flushing, &first);
-		batch_done(manifest, rc, &first);
-		if (rc < 0)
-			error_set(err, rc, "%s", first.text);
+		work = true;
 	}
+	pthread_mutex_unlock(&manifest->buffer_lock);
+	if (rc < 0 || !work)
+		return rc;
+	rc = write_batch(manifest, manifest->flushing, &failed);
+	batch_done(manifest, rc, &failed);
+	return rc < 0 ? error_set(err, rc, "%s", failed.text) : 1;
+}
+
+static int flush_if(struct manifest *manifest, bool only_full, struct error *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&manifest->flush_lock);
+	do
+		rc = flush_next(manifest, only_full, err);
+	while (rc == 1);
 	pthread_mutex_unlock(&manifest->flush_lock);
 	return rc;
 }

@@ -58,6 +58,10 @@ int plan_out(const struct spec_list *list, const struct plan_context *context, s
  * nothing: the copy will say so. -ECANCELED. */
 int plan_measure(struct plan *plan, unsigned threads, const atomic_bool *cancel, struct error *err);
 
+/* How much of the targets of stage-ins is in the stage already. */
+int plan_measure_present(const struct plan *plan, int stagefd, unsigned threads,
+	const atomic_bool *cancel, uint64_t *bytes, uint64_t *inodes, struct error *err);
+
 void plan_free(struct plan *plan);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/pool.h"
+#include "stage/inside.h"
 #include "stage/item_filter.h"
 #include "tree/links.h"
 #include "tree/walk.h"
@@ -99,39 +100,38 @@ static int measure_tree(struct measure *measure, struct pool *pool, int fd,
 	return walk_run(pool, fd, &ops, measure, &options, err);
 }
 
-static int measure_open(struct plan_item *item, struct pool *pool, struct measure *measure,
-	const atomic_bool *cancel, struct error *err)
+/* Measures what is open as fd. */
+static int measure_fd(struct measure *measure, struct pool *pool, int fd, const atomic_bool *cancel,
+	struct error *err)
 {
-	autoclose int fd =
-		path_open(item->resolved, item->is_dir ? O_RDONLY | O_DIRECTORY : O_PATH, err);
 	struct stat st;
-	int rc = 0;
 
-	if (fd < 0)
-		return fd;
-	if (item->is_dir)
-		rc = measure_tree(measure, pool, fd, cancel, err);
-	else if (fstat(fd, &st) < 0)
-		rc = error_errno(err, "%s", item->resolved);
-	else
-		add(measure, &st);
-	item->bytes = atomic_load(&measure->bytes);
-	item->inodes = atomic_load(&measure->inodes);
-	return rc;
+	if (fstat(fd, &st) < 0)
+		return error_errno(err, "fstat");
+	if (S_ISDIR(st.st_mode))
+		return measure_tree(measure, pool, fd, cancel, err);
+	add(measure, &st);
+	return 0;
 }
 
-static int measure_item(
-	struct plan_item *item, struct pool *pool, const atomic_bool *cancel, struct error *err)
+static int measure_item(struct plan_item *item, struct pool *pool, const atomic_bool *cancel,
+	struct error *err)
 {
 	struct measure measure = { .links = links_new() };
 	struct filter *filter = NULL;
-	int rc = measure.links ? 0 : error_sys(err, -ENOMEM, "%s", item->shared);
+	autoclose int fd = path_open(
+		item->resolved, item->is_dir ? O_RDONLY | O_DIRECTORY : O_PATH, err);
+	int rc = fd < 0 ? fd : 0;
 
+	if (rc == 0 && !measure.links)
+		rc = error_sys(err, -ENOMEM, "%s", item->shared);
 	if (rc == 0 && item->is_dir)
 		rc = item_filter_new(item->spec, &filter, err);
 	measure.filter = filter;
 	if (rc == 0)
-		rc = measure_open(item, pool, &measure, cancel, err);
+		rc = measure_fd(&measure, pool, fd, cancel, err);
+	item->bytes = atomic_load(&measure.bytes);
+	item->inodes = atomic_load(&measure.inodes);
 	filter_free(filter);
 	links_free(measure.links);
 	return rc;
@@ -151,5 +151,32 @@ int plan_measure(struct plan *plan, unsigned threads, const atomic_bool *cancel,
 		plan->inodes += plan->items[i].inodes;
 	}
 	pool_free(pool);
+	return rc;
+}
+
+/* What is not there counts nothing. */
+static int measure_local(const struct plan_item *item, int stagefd, struct measure *measure,
+	struct pool *pool, const atomic_bool *cancel, struct error *err)
+{
+	autoclose int fd = inside_open(
+		stagefd, item->local, item->is_dir ? O_RDONLY | O_DIRECTORY : O_PATH, NULL, NULL);
+
+	return fd < 0 ? 0 : measure_fd(measure, pool, fd, cancel, err);
+}
+
+int plan_measure_present(const struct plan *plan, int stagefd, unsigned threads,
+	const atomic_bool *cancel, uint64_t *bytes, uint64_t *inodes, struct error *err)
+{
+	struct measure measure = { .links = links_new() };
+	struct pool *pool = NULL;
+	int rc = measure.links ? pool_start(threads ? threads : MEASURE_THREADS, &pool, err)
+			       : error_sys(err, -ENOMEM, "plan");
+
+	for (size_t i = 0; i < plan->count && rc == 0; i++)
+		rc = measure_local(&plan->items[i], stagefd, &measure, pool, cancel, err);
+	pool_free(pool);
+	links_free(measure.links);
+	*bytes = atomic_load(&measure.bytes);
+	*inodes = atomic_load(&measure.inodes);
 	return rc;
 }

@@ -24,47 +24,49 @@ static int open_path(const char *path, struct error *err)
 	return path_open(path, O_PATH | O_CLOEXEC, err);
 }
 
-/* The longest head of path that exists, cut off in place. Returns its fd; *rest is what follows. */
+/* Opens the longest head of path that exists. It is cut off in place; *rest, of whole, follows. */
 static int open_head(char *path, const char *whole, const char **rest, struct error *err)
 {
-	struct error ignored = ERROR_INIT;
+	struct error first = ERROR_INIT;
 	int fd;
 
-	for (;;) {
+	do {
 		char *slash = strrchr(path, '/');
 
-		if (slash == path)
-			slash++;
-		*slash = '\0';
+		slash[slash == path] = '\0';
 		*rest = whole + strlen(path);
-		fd = open_path(path, &ignored);
-		if (fd != -ENOENT || strcmp(path, "/") == 0)
-			break;
-		ignored = (struct error)ERROR_INIT;
-	}
-	return fd < 0 ? error_set(err, fd, "%s", ignored.text) : fd;
+		first = (struct error)ERROR_INIT;
+		fd = open_path(path, &first);
+	} while (fd == -ENOENT && path[1]);
+	return fd < 0 ? error_set(err, fd, "%s", first.text) : fd;
+}
+
+/* path is not there, or not all of it. */
+static int resolve_missing(const char *path, char **resolved, struct error *err)
+{
+	const char *rest = "";
+	autofree char *head = strdup(path);
+	autoclose int fd =
+		head ? open_head(head, path, &rest, err) : error_sys(err, -ENOMEM, "%s", path);
+
+	if (fd >= 0 && path_has_dotdot(rest))
+		return error_sys(err, -ENOENT, "%s", path);
+	return fd < 0 ? fd : resolved_at(fd, head, rest, resolved, err);
 }
 
 int plan_resolve(const char *path, char **resolved, struct stat *st, struct error *err)
 {
 	struct error first = ERROR_INIT;
-	autofree char *head = strdup(path);
-	autoclose int fd = -1;
-	const char *rest = "";
+	autoclose int fd = open_path(path, &first);
 
-	if (!head)
-		return error_sys(err, -ENOMEM, "%s", path);
 	memset(st, 0, sizeof(*st));
-	fd = open_path(path, &first);
-	if (fd >= 0 && fstat(fd, st) < 0)
-		return error_errno(err, "%s", path);
 	if (fd == -ENOENT)
-		fd = open_head(head, path, &rest, err);
-	else if (fd < 0)
+		return resolve_missing(path, resolved, err);
+	if (fd < 0)
 		return error_set(err, fd, "%s", first.text);
-	if (fd >= 0 && path_has_dotdot(rest))
-		return error_sys(err, -ENOENT, "%s", path);
-	return fd < 0 ? fd : resolved_at(fd, head, rest, resolved, err);
+	if (fstat(fd, st) < 0)
+		return error_errno(err, "%s", path);
+	return resolved_at(fd, path, "", resolved, err);
 }
 
 static bool is_below(const char *path, const char *dir)

@@ -72,6 +72,23 @@ static void put_sent(struct stage_out *out, const struct copy_item *entry, const
 	put(out, entry, &record);
 }
 
+/* A directory that nobody knew of was there. */
+static void put_found(
+	struct stage_out *out, const struct copy_item *entry, const struct stat *dst)
+{
+	struct manifest_entry known;
+
+	if (transfer_filter(&out->item, entry) != FILTER_IN)
+		return;
+	if (stage_out_staged(out, entry, &known) && known.type == S_IFDIR &&
+		known.mode != MANIFEST_MODE_UNKNOWN)
+		return;
+	if (stage_out_sent(out, entry, &known) && known.type == S_IFDIR &&
+		known.mode != MANIFEST_MODE_UNKNOWN)
+		return;
+	put_sent(out, entry, dst);
+}
+
 /* In the tree of what was sent a directory has the id that it has in the stage's tree. One that has
  * none gets one, and a record, so that what is sent of it can be found again. */
 static void tag_dir(struct stage_out *out, const struct copy_item *entry,
@@ -123,6 +140,8 @@ static void outcome(void *ctx, const struct copy_item *entry, enum copy_outcome 
 	transfer_tell_outcome(&out->item, entry, what, err);
 	if (what == COPY_FAILED && !S_ISREG(entry->src->st_mode))
 		atomic_store(&out->unlisted, true);
+	if (what == COPY_UNCHANGED && S_ISDIR(entry->src->st_mode))
+		put_found(out, entry, dst);
 	/* Ours that was kept beside theirs has arrived, too: it is not sent again and again. */
 	if (what == COPY_DONE || (what == COPY_CONFLICT && kept))
 		put_sent(out, entry, what == COPY_DONE ? dst : NULL);

@@ -14,6 +14,12 @@ stagetool_stagetool_SOURCES = \
 	stagetool/verbs/prolog.c \
 	stagetool/verbs/status.c \
 	stagetool/verbs/verbs.h
+stagetool_stagetool_SOURCES += \
+	stagetool/verbs/hand.c stagetool/verbs/hand.h \
+	stagetool/verbs/hand_run.c \
+	stagetool/verbs/hand_space.c stagetool/verbs/hand_space.h \
+	stagetool/verbs/in.c \
+	stagetool/verbs/out.c
 stagetool_stagetool_CPPFLAGS = $(AM_CPPFLAGS) $(LMDB_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS) $(XXHASH_CFLAGS)
 stagetool_stagetool_LDADD = libstage.la libreport.la libcopy.la libtree.la libspec.la libbase.la \
 	$(LMDB_LIBS) $(JANSSON_LIBS) $(INIH_LIBS) $(XXHASH_LIBS)
