@@ -246,6 +246,11 @@ int copy_dir_look(struct copy_dir *dir)
 	return fd;
 }
 
+bool copy_dir_hold_open(struct copy_dir *dir)
+{
+	return dir_state(dir) == COPY_DIR_READY && handle_pin(&dir->handle, NULL) >= 0;
+}
+
 void copy_dir_unpin(struct copy_dir *dir)
 {
 	handle_unpin(&dir->handle);
@@ -273,7 +278,8 @@ static void dir_attributes(struct copy_dir *dir, int fd, unsigned worker)
 		char text[64];
 		struct error why = ERROR_INIT;
 
-		error_set(&why, -EPERM, "without %s", meta_dropped_text(dropped, text, sizeof(text)));
+		error_set(
+			&why, -EPERM, "without %s", meta_dropped_text(dropped, text, sizeof(text)));
 		copy_dir_tell(dir, COPY_DROPPED, NULL, &why, worker);
 	}
 	meta_source_free(&source);

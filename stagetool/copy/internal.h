@@ -172,6 +172,8 @@ int copy_dir_make(struct copy_dir *dir, unsigned worker, struct error *err);
 int copy_dir_pin(struct copy_dir *dir, unsigned worker, struct error *err);
 /* The destination's fd, for what was there before us: negative where that can not be. */
 int copy_dir_look(struct copy_dir *dir);
+/* Pins the destination if it is ready, whatever for. */
+bool copy_dir_hold_open(struct copy_dir *dir);
 void copy_dir_unpin(struct copy_dir *dir);
 /* Its attributes, and its outcome. */
 void copy_dir_finish(struct copy_dir *dir, unsigned worker);

@@ -116,9 +116,8 @@ static void entry_judge(struct copy_entry *entry, unsigned worker)
 		copy_entry_send(entry, worker);
 		break;
 	case COPY_SKIP:
-		if (linked &&
-			!copy_group_pass(entry,
-				have_dst && tree_is_equal(&entry->st, &dst) ? &dst : NULL)) {
+		if (linked && !copy_group_pass(entry,
+				      have_dst && tree_is_equal(&entry->st, &dst) ? &dst : NULL)) {
 			copy_entry_send(entry, worker);
 			break;
 		}
@@ -178,10 +177,16 @@ static void tree_entries(void *ctx, struct walk_dir *walk, const struct walk_ent
 {
 	struct copy *copy = ctx;
 
+	struct copy_dir *dir = walk_dir_data(walk);
+	/* Once for all: the entries pin it then without a lock. */
+	bool pinned = copy_dir_hold_open(dir);
+
 	copy_worker_get(copy, worker);
 	for (unsigned i = 0; i < count && !copy_stopped(copy); i++)
-		copy_entry_run(copy, walk_dir_data(walk), entries[i].name, entries[i].name,
-			entries[i].type, worker);
+		copy_entry_run(
+			copy, dir, entries[i].name, entries[i].name, entries[i].type, worker);
+	if (pinned)
+		copy_dir_unpin(dir);
 }
 
 /* Whether a directory is the destination itself, seen through a bind mount. */

@@ -32,7 +32,7 @@ static unsigned walk_slice(const struct walk *walk)
 {
 	if (walk->options.batch)
 		return walk->options.batch;
-	return pool_width(walk->pool) > 8 ? 4 : 32;
+	return pool_width(walk->pool) > 8 ? 1 : 16;
 }
 
 static void walk_range_run(struct pool_task *task, unsigned worker);
@@ -59,6 +59,8 @@ static void walk_hand_over(struct walk_block *block, unsigned begin, unsigned en
 {
 	struct walk_dir *dir = block->dir;
 	struct walk *walk = dir->walk;
+	/* Once for all: a callback that pins it as well does so without a lock. */
+	bool pinned = walk_dir_pin(dir, NULL) >= 0;
 
 	while (begin < end && !walk_cancelled(walk)) {
 		unsigned count = walk_slice(walk);
@@ -70,6 +72,8 @@ static void walk_hand_over(struct walk_block *block, unsigned begin, unsigned en
 		walk->ops->entries(walk->ctx, dir, block->entries + begin, count, worker);
 		begin += count;
 	}
+	if (pinned)
+		walk_dir_unpin(dir);
 	walk_block_release(block, worker);
 }
 

@@ -210,7 +210,7 @@ static void test_hard_links(void **state)
 	}
 	for (int f = 0; f < 50; f++) {
 		snprintf(first, sizeof(first), "s/d%d/f%d", f % 20, f);
-		make_file(first, f % 9 ? 5000 : 9 << 20, f);
+		make_file(first, f % 9 ? 5000 : 400000, f);
 		for (int d = 0; d < 20; d++) {
 			snprintf(path, sizeof(path), "s/d%d/f%d", d, f);
 			if (strcmp(path, first))
