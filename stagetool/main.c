@@ -15,6 +15,8 @@ const struct verb verb_table[] = {
 	{ "copy", verb_copy, verb_copy_help, "copy files and trees, in parallel", false },
 	{ "in", verb_in, verb_in_help, "bring files and trees into a stage", false },
 	{ "out", verb_out, verb_out_help, "send back what changed in a stage", false },
+	{ "plan", verb_plan, verb_plan_help, "say what in or out would do, and do nothing", false },
+	{ "verify", verb_verify, verb_verify_help, "compare a stage with its manifest", false },
 	{ "help", verb_help, verb_help_help, "explain a verb", false },
 	{ "status", verb_status, verb_status_help, "show jobs on this node", false },
 	{ "prolog", verb_prolog, verb_prolog_help, "at the start of a job, as root", false },

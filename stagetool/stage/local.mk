@@ -1,6 +1,10 @@
 noinst_LTLIBRARIES += libstage.la
 libstage_la_SOURCES = \
+	stagetool/stage/changes.c stagetool/stage/changes.h \
+	stagetool/stage/check.c stagetool/stage/check.h stagetool/stage/check_private.h \
+	stagetool/stage/check_reader.c \
 	stagetool/stage/delta.c stagetool/stage/delta.h \
+	stagetool/stage/estimate.c stagetool/stage/estimate.h \
 	stagetool/stage/inside.c stagetool/stage/inside.h \
 	stagetool/stage/item_filter.c stagetool/stage/item_filter.h \
 	stagetool/stage/manifest.c stagetool/stage/manifest.h stagetool/stage/manifest_private.h \

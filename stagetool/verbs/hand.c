@@ -63,6 +63,29 @@ int hand_open(struct hand *hand, bool make, struct error *err)
 	return hand->stagefd < 0 ? hand->stagefd : 0;
 }
 
+int hand_open_above(struct hand *hand, struct error *err)
+{
+	autofree char *dir = strdup(stage_dir(hand));
+	struct error first = ERROR_INIT;
+
+	hand->dir = strdup(stage_dir(hand));
+	if (!dir || !hand->dir)
+		return error_sys(err, -ENOMEM, "%s", hand->verb);
+	for (;;) {
+		char *slash = strrchr(dir, '/');
+
+		hand->stagefd = path_open(*dir ? dir : "/", O_RDONLY | O_DIRECTORY, &first);
+		if (hand->stagefd != -ENOENT || strcmp(dir, ".") == 0 || !*dir)
+			break;
+		if (slash)
+			*slash = '\0';
+		else
+			strcpy(dir, ".");
+	}
+	hand->context.stagefd = hand->stagefd;
+	return hand->stagefd < 0 ? error_set(err, hand->stagefd, "%s", first.text) : 0;
+}
+
 static const char *or_null(const char *name)
 {
 	const char *value = getenv(name);

@@ -34,6 +34,9 @@ int hand_specs(struct hand *hand, enum spec_side side, struct error *err);
 /* Opens the stage; make: made, for its owner alone, with missing parents. */
 int hand_open(struct hand *hand, bool make, struct error *err);
 
+/* Opens the stage, or, where it is not there yet, the directory in which it would be made. */
+int hand_open_above(struct hand *hand, struct error *err);
+
 /* Values of the symbols: those of the job this process is in, else only user and node. */
 int hand_symbols(struct hand *hand, struct error *err);
 

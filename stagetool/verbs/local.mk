@@ -19,7 +19,9 @@ stagetool_stagetool_SOURCES += \
 	stagetool/verbs/hand_run.c \
 	stagetool/verbs/hand_space.c stagetool/verbs/hand_space.h \
 	stagetool/verbs/in.c \
-	stagetool/verbs/out.c
+	stagetool/verbs/out.c \
+	stagetool/verbs/plan.c \
+	stagetool/verbs/verify.c
 stagetool_stagetool_CPPFLAGS = $(AM_CPPFLAGS) $(LMDB_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS) $(XXHASH_CFLAGS)
 stagetool_stagetool_LDADD = libstage.la libreport.la libcopy.la libtree.la libspec.la libbase.la \
 	$(LMDB_LIBS) $(JANSSON_LIBS) $(INIH_LIBS) $(XXHASH_LIBS)
