@@ -173,11 +173,13 @@ void node_report_verdict(const struct node_job *job, const struct node_verdict *
 
 char *node_boot_id(void)
 {
-	autofile FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+	autoclose int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	char line[64];
+	ssize_t size = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
 
-	if (!file || !fgets(line, sizeof(line), file))
+	if (size <= 0)
 		return NULL;
+	line[size] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 	return strdup(line);
 }
@@ -209,9 +211,8 @@ static int node_expect_one(
 {
 	struct outcome *outcome = &record->outcomes[record->n_outcomes];
 
-	outcome->text = strdup(text);
-	if (!outcome->text)
-		return error_sys(err, -ENOMEM, "record");
+	if (record_set(&outcome->text, text, err))
+		return -ENOMEM;
 	outcome->spec = spec;
 	outcome->out = out;
 	outcome->summary.verb = out ? "staged out" : "staged in";

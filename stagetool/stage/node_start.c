@@ -224,7 +224,7 @@ static void start_undo(struct node_start *start, const struct error *failure)
 	struct error err = ERROR_INIT;
 	autofree char *name = record ? record_name(record, "") : NULL;
 
-	if (start->ours) {
+	if (record && start->ours) {
 		if (record->present && start->tierfd >= 0 &&
 			stage_remove(start->tierfd, record, &err))
 			node_warn(node, "%s", err.text);

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <time.h>
 
+/* "JOBID.RESTART", each of at most 20 digits. */
+#define NAME_SIZE 48
+
 bool record_is_job_id(const char *text)
 {
 	size_t length = strspn(text, "0123456789");
@@ -121,6 +124,8 @@ static bool record_is_name(char *name, const char *job_id, const char *suffix)
 
 	if (length < tail || strcmp(name + length - tail, suffix) || !id || name[id] != '.')
 		return false;
+	if (length - tail >= NAME_SIZE)
+		return false;
 	name[length - tail] = '\0';
 	restart = strspn(name + id + 1, "0123456789");
 	if (!restart || name[id + 1 + restart])
@@ -128,10 +133,15 @@ static bool record_is_name(char *name, const char *job_id, const char *suffix)
 	return !job_id || (strlen(job_id) == id && !memcmp(job_id, name, id));
 }
 
-/* The names of all files that match, so that the directory may change while they are gone through.
- */
+struct record_names {
+	char (*items)[NAME_SIZE];
+	size_t count;
+};
+
+/* The names of all files that match, so that the directory may change while they are gone
+ * through. */
 static int record_names(const struct state *state, const char *job_id, const char *suffix,
-	char ***names, size_t *count, struct error *err)
+	struct record_names *names, struct error *err)
 {
 	autodir DIR *dir = NULL;
 	struct dirent *entry;
@@ -145,16 +155,15 @@ static int record_names(const struct state *state, const char *job_id, const cha
 		return error_sys(err, -ENOMEM, "%s/jobs", state->path);
 	}
 	while ((errno = 0, entry = readdir(dir))) {
-		char **grown;
+		char(*grown)[NAME_SIZE];
 
 		if (!record_is_name(entry->d_name, job_id, suffix))
 			continue;
-		grown = reallocarray(*names, *count + 1, sizeof(*grown));
-		if (grown)
-			*names = grown;
-		if (!grown || !(grown[*count] = strdup(entry->d_name)))
+		grown = reallocarray(names->items, names->count + 1, sizeof(*grown));
+		if (!grown)
 			return error_sys(err, -ENOMEM, "%s/jobs", state->path);
-		++*count;
+		names->items = grown;
+		memcpy(grown[names->count++], entry->d_name, strlen(entry->d_name) + 1);
 	}
 	return errno ? error_errno(err, "%s/jobs: read directory", state->path) : 0;
 }
@@ -162,15 +171,11 @@ static int record_names(const struct state *state, const char *job_id, const cha
 int record_each(const struct state *state, const char *job_id, const char *suffix,
 	int (*each)(void *ctx, const char *name, struct error *err), void *ctx, struct error *err)
 {
-	char **names = NULL;
-	size_t count = 0;
-	int code = record_names(state, job_id, suffix, &names, &count, err);
+	struct record_names names = { NULL, 0 };
+	int code = record_names(state, job_id, suffix, &names, err);
 
-	for (size_t i = 0; i < count; i++) {
-		if (!code)
-			code = each(ctx, names[i], err);
-		free(names[i]);
-	}
-	free(names);
+	for (size_t i = 0; i < names.count && !code; i++)
+		code = each(ctx, names.items[i], err);
+	free(names.items);
 	return code;
 }

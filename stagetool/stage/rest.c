@@ -169,21 +169,22 @@ static int rest_walk(struct rest *rest, int stagefd, struct error *err)
 int rest_find(int stagefd, const char *const *sent, size_t n, const atomic_bool *stop, char **path,
 	struct error *err)
 {
-	struct rest rest = { .sent = sent, .n_sent = n, .stop = stop };
+	struct rest looked = { .sent = sent, .n_sent = n, .stop = stop };
 	struct error opening = ERROR_INIT;
-	int code = manifest_open(stagefd, false, &rest.manifest, &opening);
+	int code = manifest_open(stagefd, false, &looked.manifest, &opening);
 
 	*path = NULL;
 	if (code && code != -ENOENT)
 		return error_set(err, code, "%s", opening.text);
-	pthread_mutex_init(&rest.lock, NULL);
-	code = rest_walk(&rest, stagefd, err);
-	manifest_close(rest.manifest);
-	pthread_mutex_destroy(&rest.lock);
-	if (code || rest.path) {
-		*path = code ? NULL : take_ptr(rest.path);
-		free(rest.path);
-		return code;
-	}
-	return rest.first.code ? error_set(err, rest.first.code, "%s", rest.first.text) : 0;
+	pthread_mutex_init(&looked.lock, NULL);
+	code = rest_walk(&looked, stagefd, err);
+	manifest_close(looked.manifest);
+	pthread_mutex_destroy(&looked.lock);
+	if (!code && !looked.path && looked.first.code)
+		code = error_set(err, looked.first.code, "%s", looked.first.text);
+	if (code)
+		free(looked.path);
+	else
+		*path = looked.path;
+	return code;
 }

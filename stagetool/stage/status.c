@@ -112,17 +112,15 @@ static int status_open_dir(
 {
 	autoclose int fd = -1;
 	char name[24];
-	bool made;
 	int code;
 
 	snprintf(name, sizeof(name), "%" PRIu64, record->uid);
-	made = make && mkdirat(state->status, name, 0700) == 0;
-	if (make && !made && errno != EEXIST)
+	if (make && mkdirat(state->status, name, 0700) && errno != EEXIST)
 		return error_errno(err, "%s/status/%s: mkdir", state->path, name);
 	fd = openat(state->status, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return error_errno(err, "%s/status/%s", state->path, name);
-	code = made ? status_let_in(fd, (uid_t)record->uid) : 0;
+	code = make ? status_let_in(fd, (uid_t)record->uid) : 0;
 	if (code)
 		return error_sys(err, code, "%s/status/%s: let the user in", state->path, name);
 	return take_fd(fd);

@@ -13,9 +13,13 @@
 #define STATUS_MAX_BYTES (4 << 20)
 
 struct status_collect {
-	const struct state *state;
 	json_t *list;
 	unsigned bad;
+};
+
+struct status_records {
+	const struct state *state;
+	struct status_collect *collect;
 };
 
 static int status_add(struct status_collect *collect, json_t *status, struct error *err)
@@ -27,19 +31,20 @@ static int status_add(struct status_collect *collect, json_t *status, struct err
 
 static int status_add_record(void *ctx, const char *name, struct error *err)
 {
-	struct status_collect *collect = ctx;
+	const struct status_records *records = ctx;
+	struct status_collect *collect = records->collect;
 	struct status_progress progress = { 0 };
 	struct ledger_amount noted;
 	struct record *record;
 	json_t *status;
-	int code = record_load(collect->state, name, &record, NULL);
+	int code = record_load(records->state, name, &record, NULL);
 
 	if (code) {
 		collect->bad += code != -ENOENT;
 		return 0;
 	}
 	if (record->state == RECORD_STAGING) {
-		ledger_noted(collect->state, name, &noted);
+		ledger_noted(records->state, name, &noted);
 		progress.files = noted.inodes;
 		progress.bytes = noted.bytes;
 		progress.total_bytes = record->reserved_bytes;
@@ -56,6 +61,7 @@ static int status_list_records(const char *state_dir, const char *job_id,
 	struct status_collect *collect, struct error *err)
 {
 	struct state state;
+	struct status_records records = { &state, collect };
 	int fd = path_open(state_dir, O_RDONLY | O_DIRECTORY, NULL), code;
 
 	if (fd < 0)
@@ -64,8 +70,7 @@ static int status_list_records(const char *state_dir, const char *job_id,
 	code = state_open(state_dir, &state, err);
 	if (code)
 		return code;
-	collect->state = &state;
-	code = record_each(&state, job_id, ".json", status_add_record, collect, err);
+	code = record_each(&state, job_id, ".json", status_add_record, &records, err);
 	state_close(&state);
 	return code;
 }

@@ -205,22 +205,34 @@ static int task_send_rest(int fd, const char *path, struct error *err)
 	return worker_send(fd, message, err);
 }
 
+static int task_look_beside(const struct task *task, int fd, const char *const *sent, size_t n,
+	const atomic_bool *stop, struct error *err)
+{
+	char *path = NULL;
+	int code = rest_find(task->plan.stagefd, sent, n, stop, &path, err);
+
+	if (!code)
+		code = task_send_rest(fd, path, err);
+	free(path);
+	return code;
+}
+
 /* A stage-out had nothing to send: is there something else that the user may want? */
 static int task_find_rest(const struct task *task, int fd, const struct plan *plan,
 	const atomic_bool *stop, struct error *err)
 {
-	size_t count = plan ? plan->count : 0, n = 0;
-	autofree const char **sent = calloc(count ? count : 1, sizeof(*sent));
-	autofree char *path = NULL;
+	const char **sent = calloc(plan->count + 1, sizeof(*sent));
+	size_t n = 0;
 	int code;
 
 	if (!sent)
 		return error_sys(err, -ENOMEM, "stage-out");
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < plan->count; i++)
 		if (!plan->items[i].missing)
 			sent[n++] = plan->items[i].local;
-	code = rest_find(task->plan.stagefd, sent, n, stop, &path, err);
-	return code ? code : task_send_rest(fd, path, err);
+	code = task_look_beside(task, fd, sent, n, stop, err);
+	free(sent);
+	return code;
 }
 
 int task_out(void *ctx, int fd, const atomic_bool *stop, struct error *err)
@@ -230,6 +242,10 @@ int task_out(void *ctx, int fd, const atomic_bool *stop, struct error *err)
 	struct plan *plan = NULL;
 	bool rest = false;
 	int code = task_choose(task, true, &choice, err);
+
+	/* directories of TO that are not there yet are made as most people's are: a project's
+	 * members may look into them, and a default ACL decides where there is one */
+	umask(022);
 
 	if (!code)
 		code = plan_out(&choice.list, &task->plan, &plan, err);
@@ -244,5 +260,5 @@ int task_out(void *ctx, int fd, const atomic_bool *stop, struct error *err)
 
 int task_look(void *ctx, int fd, const atomic_bool *stop, struct error *err)
 {
-	return task_find_rest(ctx, fd, NULL, stop, err);
+	return task_look_beside(ctx, fd, NULL, 0, stop, err);
 }

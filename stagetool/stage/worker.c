@@ -189,7 +189,8 @@ static int worker_attend(struct worker_watch *watch, struct error *err)
 }
 
 /* The child has said its last word and is about to end; it is not waited for any longer than one
- * that was told to stop. */
+ * that was told to stop. One that has a limit and can not be killed (a dead file server holds it)
+ * is left to the kernel; any other one has a stage in its hands. */
 static int worker_reap(struct worker_watch *watch, bool failed, int *status)
 {
 	struct timespec pause = { 0, 5000000 };
@@ -198,7 +199,7 @@ static int worker_reap(struct worker_watch *watch, bool failed, int *status)
 	shutdown(watch->worker.fd, SHUT_RDWR);
 	if (failed)
 		kill(watch->worker.pid, SIGKILL);
-	else if (!watch->kill_at)
+	if (!watch->kill_at)
 		watch->kill_at = worker_now() + WORKER_GRACE * INT64_C(1000);
 	for (;;) {
 		ended = waitpid(watch->worker.pid, status, WNOHANG);
@@ -208,6 +209,11 @@ static int worker_reap(struct worker_watch *watch, bool failed, int *status)
 			return -errno;
 		if (watch->kill_at && worker_now() >= watch->kill_at)
 			kill(watch->worker.pid, SIGKILL);
+		if (watch->options->limit &&
+			worker_now() >= watch->kill_at + WORKER_GRACE * INT64_C(1000)) {
+			watch->why = -ETIME;
+			return 0;
+		}
 		nanosleep(&pause, NULL);
 	}
 }

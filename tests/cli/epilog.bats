@@ -197,6 +197,13 @@ output_file() {
 	[ ! -e tier/8.0 ]
 }
 
+@test "epilog: directories that TO needs are made as open as most" {
+	ready "out results:$work/out/a/b/c"
+	hook epilog
+	status_is 0
+	[ "$(stat -c %a out/a out/a/b)" = $'755\n755' ]
+}
+
 @test "epilog: an unchanged tree is not sent back" {
 	ready "in $work/src:data,sync"
 	as_job sh -c 'echo two >data/g'

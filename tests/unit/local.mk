@@ -110,6 +110,13 @@ tests_unit_test_glob_SOURCES = tests/unit/test_glob.c
 tests_unit_test_glob_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_glob_LDADD = libtree.la libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_outcome
+TESTS += tests/unit/test_outcome
+tests_unit_test_outcome_SOURCES = tests/unit/test_outcome.c
+tests_unit_test_outcome_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_outcome_LDADD = libstage.la libreport.la libcopy.la libtree.la libspec.la libbase.la \
+	$(CMOCKA_LIBS) $(JANSSON_LIBS) $(LMDB_LIBS) $(XXHASH_LIBS)
+
 check_PROGRAMS += tests/unit/test_record
 TESTS += tests/unit/test_record
 tests_unit_test_record_SOURCES = tests/unit/test_record.c
