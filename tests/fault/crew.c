@@ -18,7 +18,7 @@
 struct worker {
 	const struct scenario *scenario;
 	struct world world;
-	char **words, **again, **environment;
+	char **words, **again;
 	int said_fd;
 	char said[SAID];
 };
@@ -32,7 +32,8 @@ static void worker_open(struct worker *worker, const struct crew *crew,
 	memset(worker, 0, sizeof(*worker));
 	worker->scenario = scenario;
 	world->tool = crew->tool;
-	world->user = scenario->user;
+	world->user = scenario->user || scenario->job;
+	world->drop = scenario->user;
 	world->large = scenario->large ? scenario->large : 70000;
 	snprintf(world->root, sizeof(world->root), "%s/%u", crew->root, number);
 	if (mkdir(world->root, 0755) < 0 && access(world->root, W_OK) < 0)
@@ -40,7 +41,7 @@ static void worker_open(struct worker *worker, const struct crew *crew,
 	worker->words = world_words(world, scenario->words);
 	worker->again = scenario->again ? world_words(world, scenario->again) : worker->words;
 	if (scenario->environment)
-		worker->environment = world_words(world, scenario->environment);
+		world->environment = world_words(world, scenario->environment);
 	/* appending: writes of several threads or processes do not overwrite each other */
 	snprintf(said, sizeof(said), "%s/said.%u", crew->root, number);
 	worker->said_fd = open(said, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -54,8 +55,8 @@ static void worker_close(struct worker *worker)
 	if (worker->again != worker->words)
 		world_words_free(worker->again);
 	world_words_free(worker->words);
-	if (worker->environment)
-		world_words_free(worker->environment);
+	if (worker->world.environment)
+		world_words_free(worker->world.environment);
 	close(worker->said_fd);
 }
 
@@ -63,6 +64,7 @@ static void worker_build(struct worker *worker)
 {
 	world_clear(&worker->world);
 	worker->world.ignore = 0;
+	worker->world.repaired[0] = '\0';
 	worker->scenario->build(&worker->world);
 	world_remember(&worker->world);
 }
@@ -77,9 +79,9 @@ static void worker_trace(struct worker *worker, char **words, struct trace_plan 
 	if (null < 0 || ftruncate(worker->said_fd, 0) < 0)
 		err(99, "standard error");
 	plan->argv = words;
-	plan->envp = worker->environment;
+	plan->envp = worker->world.environment;
 	plan->lacks = worker->scenario->lacks;
-	plan->drop = worker->world.user;
+	plan->drop = worker->world.drop;
 	plan->uid = plan->gid = WORLD_UID;
 	plan->out = null;
 	plan->err = worker->said_fd;

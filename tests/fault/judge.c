@@ -178,6 +178,15 @@ static unsigned excused_repair(const struct point *point, bool warned)
 	return IGNORE_OTHER_TIMES | excused(point) | (xattr && warned ? IGNORE_XATTRS : 0);
 }
 
+/* Whether a path is one that a user named, and not the node's. */
+static bool is_users(const struct world *world, const char *path)
+{
+	size_t length = strlen(world->root);
+
+	return !strncmp(path, world->root, length) &&
+		(!strncmp(path + length, "/from", 5) || !strncmp(path + length, "/to", 3));
+}
+
 static void judge_status(const struct scenario *scenario, const struct world *world,
 	const struct snapshot *now,
 	const struct point *point, const struct trace_result *result, const char *said)
@@ -189,6 +198,8 @@ static void judge_status(const struct scenario *scenario, const struct world *wo
 
 	switch (status) {
 	case 0:
+		if (scenario->keeps && strstr(said, "error"))
+			break;
 		incomplete(world, now, ignore, say_lie, "exit status 0");
 		if (left_over(now) && !strstr(said, TEMPORARY) && !strstr(name, "unlink"))
 			judge_say("exit status 0, but left over: %s", left_over(now));
@@ -198,6 +209,10 @@ static void judge_status(const struct scenario *scenario, const struct world *wo
 		if (!result->hit_output && !(scenario->item && strstr(said, scenario->item)))
 			incomplete(world, now, ignore, say_unnamed,
 				&(struct naming){ world->want, said });
+		break;
+	case 6: /* the node is broken, which files of the user's do not show */
+		if (!scenario->job || is_users(world, result->hit_path))
+			judge_say("exit status 6 after %s", result->hit_path);
 		break;
 	case 1:
 	case 4:
@@ -209,12 +224,33 @@ static void judge_status(const struct scenario *scenario, const struct world *wo
 	}
 }
 
-static void judge_guard(const struct world *world)
+/* What is not as it was must be safe at the target. */
+static void judge_consumed(const struct world *world, const struct snapshot *now)
+{
+	struct snapshot *target = snapshot_take(world->target);
+
+	for (size_t i = 0; i < world->guard->count; i++) {
+		const struct entry *was = &world->guard->entries[i];
+		const struct entry *is = snapshot_find(now, was->path);
+		const struct entry *safe = snapshot_find(target, was->path);
+
+		if (is && !snapshot_difference(world->guard, was, now, is, IGNORE_ATTRIBUTES))
+			continue;
+		if (!safe ||
+			snapshot_difference(world->guard, was, target, safe, IGNORE_ATTRIBUTES))
+			judge_say("gone here and not safe there: %s", was->path);
+	}
+	snapshot_free(target);
+}
+
+static void judge_guard(const struct scenario *scenario, const struct world *world)
 {
 	struct snapshot *now = snapshot_take(world->guarded);
 	char text[400];
 
-	if (snapshot_compare(world->guard, now, 0, text, sizeof(text)))
+	if (scenario->consumes)
+		judge_consumed(world, now);
+	else if (snapshot_compare(world->guard, now, 0, text, sizeof(text)))
 		judge_say("the source changed: %s", text);
 	snapshot_free(now);
 }
@@ -234,7 +270,7 @@ void judge_run(const struct scenario *scenario, const struct world *world,
 		judge_say("died of signal %d", signal);
 	if (!scenario->private_target)
 		judge_names(world, now);
-	judge_guard(world);
+	judge_guard(scenario, world);
 	if (scenario->extra)
 		scenario->extra(world, result);
 	snapshot_free(now);
@@ -266,7 +302,8 @@ void judge_repair(const struct scenario *scenario, const struct world *world,
 	const struct point *point, bool warned, const struct trace_result *result,
 	const char *said)
 {
-	struct snapshot *now = snapshot_take(world->target);
+	const char *target = world->repaired[0] ? world->repaired : world->target;
+	struct snapshot *now = snapshot_take(target);
 	unsigned ignore = world->ignore | excused_repair(point, warned) |
 		scenario->ignore_repaired;
 
@@ -274,6 +311,8 @@ void judge_repair(const struct scenario *scenario, const struct world *world,
 		judge_say("the repair ended with %x: %.200s", result->status, said);
 	incomplete(world, now, ignore, say_lie, "repaired");
 	judge_strangers(world, now, point);
-	judge_guard(world);
+	judge_guard(scenario, world);
+	if (scenario->extra_repaired)
+		scenario->extra_repaired(world);
 	snapshot_free(now);
 }

@@ -19,7 +19,7 @@ tests_fault_sweep_SOURCES = $(tests_fault_trace) \
 	tests/fault/judge.c tests/fault/judge.h \
 	tests/fault/point.c tests/fault/point.h \
 	tests/fault/scenario.c tests/fault/scenario.h \
-	tests/fault/scenario_copy.c tests/fault/scenario_stage.c \
+	tests/fault/scenario_copy.c tests/fault/scenario_job.c tests/fault/scenario_stage.c \
 	tests/fault/snapshot.c tests/fault/snapshot.h \
 	tests/fault/sweep.c \
 	tests/fault/world.c tests/fault/world.h

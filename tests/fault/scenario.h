@@ -15,6 +15,7 @@
 struct scenario {
 	const char *name;
 	bool user; /* run as an ordinary user, not as root */
+	bool job; /* run by root for a user, as prolog and epilog are */
 	size_t large; /* bytes of the largest file; 0: small */
 	const char *verb; /* the scenario is left out where the tool has no such verb */
 	/* Makes everything below world->root; sets guarded, target and, where it is not
@@ -29,14 +30,16 @@ struct scenario {
 	/* More to hold after the run and before the repair, beside the three invariants. NULL:
 	 * nothing. Violations are told with judge_say. */
 	void (*extra)(const struct world *world, const struct trace_result *result);
-	/* Files are under their final names before the run has said that all is well: nobody
-	 * looks. */
-	bool private_target;
+	/* More to hold after the repair. */
+	void (*extra_repaired)(const struct world *world);
+	bool private_target; /* nobody looks there before the run has said that all is well */
+	bool consumes; /* what is guarded may go once it is at the target */
+	bool keeps; /* exit status 0 may mean that what is guarded is kept, which is then told */
 	bool alone; /* it has several processes: they are also killed one by one */
 };
 
 /* Ended by one without a name. */
-extern const struct scenario scenarios_copy[], scenarios_stage[];
+extern const struct scenario scenarios_copy[], scenarios_stage[], scenarios_job[];
 
 /* All of them; NULL beyond the last. */
 const struct scenario *scenario_get(size_t index);

@@ -178,6 +178,15 @@ void world_places(struct world *world, const char *guarded, const char *target)
 	snprintf(world->target, sizeof(world->target), "%s/%s", world->root, target);
 }
 
+void world_text(const struct world *world, const char *name, const char *text)
+{
+	const char *path = world_path(world, name);
+	FILE *file = fopen(path, "we");
+
+	if (!file || fputs(text, file) == EOF || fclose(file) == EOF)
+		err(99, "%s", path);
+}
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *place)
 {
 	(void)st;
@@ -252,7 +261,8 @@ void world_run(const struct world *world, const char *const *words)
 {
 	char **argv = world_words(world, words);
 	const struct trace_plan plan = {
-		.argv = argv, .drop = world->user, .uid = WORLD_UID, .gid = WORLD_UID,
+		.argv = argv, .envp = world->environment,
+		.drop = world->drop, .uid = WORLD_UID, .gid = WORLD_UID,
 		.out = -1, .err = -1, .action = TRACE_FAIL, .call = CALLS_MAX - 1, .timeout = 20000,
 		.no_sleep = true,
 	};

@@ -14,11 +14,14 @@
 struct world {
 	char root[256]; /* everything of this worker is below it */
 	const char *tool; /* the command under test */
-	bool user; /* the tool runs as WORLD_UID */
+	bool user; /* the trees belong to WORLD_UID */
+	bool drop; /* the tool runs as WORLD_UID */
+	char **environment; /* the tool's; NULL: ours */
 	size_t large; /* bytes of the largest file */
 	/* Set by a scenario's build: */
 	char guarded[300]; /* the tree that may not change */
 	char target[300]; /* the tree that is to become `want` */
+	char repaired[300]; /* the tree that is `want` after the repair; "": target */
 	struct snapshot *guard; /* guarded, before */
 	struct snapshot *old; /* target, before */
 	struct snapshot *want;
@@ -48,6 +51,9 @@ void world_rename(const struct world *world, const char *from, const char *to);
 
 /* Sets guarded and target, by their names below the root. */
 void world_places(struct world *world, const char *guarded, const char *target);
+
+/* Makes a small text file of root's. */
+void world_text(const struct world *world, const char *name, const char *text);
 
 /* Runs a command (as in world_words) without a fault; aborts unless it ends with status 0. */
 void world_run(const struct world *world, const char *const *words);
