@@ -26,7 +26,7 @@ static const char help[] =
 	"--signal: that process gets signal N before it.\n"
 	"  --below DIR     only calls on files below DIR count\n"
 	"  --entry         calls of the dynamic loader before the program's own do not count\n"
-	"  --no-sleep      nanosleep and clock_nanosleep return at once\n"
+	"  --no-sleep      nanosleep and clock_nanosleep return almost at once\n"
 	"  --user UID:GID  run the command as this user, without other groups\n"
 	"  --timeout MS    kill all after so many milliseconds\n"
 	"  --report FILE   write there whether the point was reached; default: standard error\n"

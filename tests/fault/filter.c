@@ -37,8 +37,8 @@ static void program_add_others(struct program *program, const struct trace_plan 
 	for (const struct trace_lack *lack = plan->lacks; lack && lack->call != -1; lack++)
 		program_add_case(program, lack->call, SECCOMP_RET_ERRNO | (unsigned)lack->error);
 	if (plan->no_sleep) {
-		program_add_case(program, SYS_nanosleep, SECCOMP_RET_ERRNO);
-		program_add_case(program, SYS_clock_nanosleep, SECCOMP_RET_ERRNO);
+		program_add_case(program, SYS_nanosleep, SECCOMP_RET_TRACE);
+		program_add_case(program, SYS_clock_nanosleep, SECCOMP_RET_TRACE);
 	}
 	if (plan->call != CALL_ANY || plan->action == TRACE_COUNT)
 		return;

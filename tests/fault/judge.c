@@ -170,11 +170,15 @@ static unsigned excused(const struct point *point)
 
 /* What is equal in size, mtime, mode and owner is left as it is: an attribute that was refused for
  * good, and was told, is not asked for again; nor are the times of symlinks and FIFOs. */
-static unsigned excused_repair(const struct point *point, bool warned)
+static unsigned excused_repair(
+	const struct scenario *scenario, const struct point *point, bool warned)
 {
 	const struct call *call = calls_find(point->call);
 	bool xattr = call && strstr(call->name, "xattr");
 
+	/* of a job's results there is nothing left to ask again for */
+	if (scenario->job && warned)
+		return IGNORE_ATTRIBUTES;
 	return IGNORE_OTHER_TIMES | excused(point) | (xattr && warned ? IGNORE_XATTRS : 0);
 }
 
@@ -200,6 +204,11 @@ static void judge_status(const struct scenario *scenario, const struct world *wo
 	case 0:
 		if (scenario->keeps && strstr(said, "error"))
 			break;
+		/* a job starts also with an attribute less, which its line of output tells */
+		if (scenario->job && strstr(said, "not set"))
+			ignore |= IGNORE_ATTRIBUTES;
+		if (scenario->job && strstr(said, "vanished"))
+			break;
 		incomplete(world, now, ignore, say_lie, "exit status 0");
 		if (left_over(now) && !strstr(said, TEMPORARY) && !strstr(name, "unlink"))
 			judge_say("exit status 0, but left over: %s", left_over(now));
@@ -211,7 +220,7 @@ static void judge_status(const struct scenario *scenario, const struct world *wo
 				&(struct naming){ world->want, said });
 		break;
 	case 6: /* the node is broken, which files of the user's do not show */
-		if (!scenario->job || is_users(world, result->hit_path))
+		if (!scenario->job || (is_users(world, result->hit_path) && !point->every))
 			judge_say("exit status 6 after %s", result->hit_path);
 		break;
 	case 1:
@@ -304,7 +313,7 @@ void judge_repair(const struct scenario *scenario, const struct world *world,
 {
 	const char *target = world->repaired[0] ? world->repaired : world->target;
 	struct snapshot *now = snapshot_take(target);
-	unsigned ignore = world->ignore | excused_repair(point, warned) |
+	unsigned ignore = world->ignore | excused_repair(scenario, point, warned) |
 		scenario->ignore_repaired;
 
 	if (result->timed_out || result->status != 0)
@@ -313,6 +322,6 @@ void judge_repair(const struct scenario *scenario, const struct world *world,
 	judge_strangers(world, now, point);
 	judge_guard(scenario, world);
 	if (scenario->extra_repaired)
-		scenario->extra_repaired(world);
+		scenario->extra_repaired(world, point);
 	snapshot_free(now);
 }

@@ -23,7 +23,7 @@ static const struct {
 	{ "renameat2", "ENOENT EEXIST EIO ETIMEDOUT ESTALE EINTR" },
 	{ "openat", "EEXIST EINTR EIO" },
 	{ "openat2", "EEXIST EINTR EIO" },
-	{ "close", "EIO EINTR ENOSPC EDQUOT" },
+	{ "close", "EIO EINTR ENOSPC EDQUOT ETIMEDOUT" }, /* it closes in any case */
 	{ "write", "EIO ENOSPC ETIMEDOUT" },
 	{ "pwrite64", "EIO ENOSPC ETIMEDOUT" },
 	{ "copy_file_range", "EIO ENOSPC ETIMEDOUT" },
@@ -89,7 +89,7 @@ static void kinds_add_errnos(struct kinds *kinds, const struct call *call, const
 			continue;
 		kinds_add(kinds, point, count);
 		point.every = true;
-		if (action == TRACE_FAIL && count > 1 && is_lasting(name))
+		if ((action == TRACE_FAIL || !call->errnos) && count > 1 && is_lasting(name))
 			kinds_add(kinds, point, count);
 	}
 }

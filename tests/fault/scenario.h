@@ -31,9 +31,10 @@ struct scenario {
 	 * nothing. Violations are told with judge_say. */
 	void (*extra)(const struct world *world, const struct trace_result *result);
 	/* More to hold after the repair. */
-	void (*extra_repaired)(const struct world *world);
+	void (*extra_repaired)(const struct world *world, const struct point *point);
 	bool private_target; /* nobody looks there before the run has said that all is well */
 	bool consumes; /* what is guarded may go once it is at the target */
+	const char *output; /* a file below the root to which the tool tells things, too */
 	bool keeps; /* exit status 0 may mean that what is guarded is kept, which is then told */
 	bool alone; /* it has several processes: they are also killed one by one */
 };

@@ -36,7 +36,7 @@ struct trace_plan {
 			 then */
 	bool from_entry; /* the dynamic loader's calls do not count */
 	const struct trace_lack *lacks; /* ended by call -1; NULL: none. Not counted */
-	bool no_sleep; /* sleeping takes no time */
+	bool no_sleep; /* sleeping takes half a millisecond */
 	unsigned timeout; /* milliseconds until all is killed; 0: none */
 	enum trace_action action;
 	int call; /* number, or CALL_ANY (with TRACE_COUNT: idle calls too) */

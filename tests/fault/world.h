@@ -29,6 +29,7 @@ struct world {
 };
 
 #define WORLD_UID 65534
+#define WORLD_OUTPUT 100 /* bytes of a job's own at the beginning of its output file */
 
 /* The path of name below the world, in one of a few static buffers. */
 const char *world_path(const struct world *world, const char *name);
