@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
+/* A lock whose file its holder has just removed is had at the next look. */
+#define LOCK_TRIES 3
+
 #define LOCK_POLL_NS 20000000L
 
 /* Nobody but us may have a hand in what is below. */
@@ -86,13 +89,25 @@ void state_close(struct state *state)
 	*state = (struct state){ NULL, -1, -1, -1 };
 }
 
-/* Whether name is still the file that fd holds: who had it before may have removed it. */
-static bool state_lock_is_current(int dirfd, const char *name, int fd)
+/* 1: name is still the file that fd holds; 0: who had it before has removed it; or a negative
+ * errno. */
+static int state_lock_is_current(int dirfd, const char *name, int fd)
 {
 	struct stat held, there;
 
-	return fstat(fd, &held) == 0 && fstatat(dirfd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+	if (fstat(fd, &held))
+		return -errno;
+	if (fstatat(dirfd, name, &there, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0 : -errno;
+	return held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+}
+
+/* 1: fd holds the lock; 0: not now; negative: it can not be had. */
+static int state_lock_try(int dirfd, const char *name, int fd)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK || errno == EINTR ? 0 : -errno;
+	return state_lock_is_current(dirfd, name, fd);
 }
 
 int state_lock(int dirfd, const char *name, unsigned seconds, struct error *err)
@@ -100,24 +115,21 @@ int state_lock(int dirfd, const char *name, unsigned seconds, struct error *err)
 	struct timespec start, now, pause = { 0, LOCK_POLL_NS };
 
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (;;) {
+	for (unsigned tries = 0;; tries++) {
 		autoclose int fd =
 			openat(dirfd, name, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		int code = fd < 0 ? -errno : state_lock_try(dirfd, name, fd);
 
-		if (fd < 0)
-			return error_errno(err, "%s", name);
-		if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-			if (state_lock_is_current(dirfd, name, fd))
-				return take_fd(fd);
-			continue;
-		}
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return error_errno(err, "%s: lock", name);
+		if (code > 0)
+			return take_fd(fd);
+		if (code < 0)
+			return error_sys(err, code, "%s: lock", name);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (now.tv_sec - start.tv_sec >= (time_t)seconds)
+		if (now.tv_sec - start.tv_sec >= (time_t)seconds && tries >= LOCK_TRIES)
 			return error_set(err, -EBUSY, "%s: another process holds it%s", name,
 				seconds ? ", waited in vain" : "");
-		nanosleep(&pause, NULL);
+		if (tries >= LOCK_TRIES)
+			nanosleep(&pause, NULL);
 	}
 }
 
