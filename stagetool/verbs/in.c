@@ -15,9 +15,9 @@ const char verb_in_help[] =
 	"(include=, exclude=, verify, optional ...) are in stagetool(1).\n"
 	"\n"
 	"The stage is made, for its owner alone, if it is not there. Nothing is copied\n"
-	"unless all of it fits, in bytes and inodes. A file in the stage that was changed,\n"
-	"or that was not staged in and differs from its source, is never replaced.\n"
-	"Once more, it brings what has changed at the source since.\n"
+	"unless all of it fits, in bytes and inodes. A file in the stage that was\n"
+	"changed, or that was not staged in and differs from its source, is never\n"
+	"replaced. Once more, it brings what has changed at the source since.\n"
 	"\n"
 	"Options:\n" OPTIONS_HELP_DIR OPTIONS_HELP_THREADS OPTIONS_HELP_ENGINE OPTIONS_HELP_COMMON
 	"\n"

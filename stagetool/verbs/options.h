@@ -59,7 +59,9 @@ int options_wrong(const char *verb, const char *format, ...)
 #define OPTIONS_HELP_ENGINE                                                                        \
 	"      --engine=NAME      move bytes in this way and no other: reflink,\n"                         \
 	"                         copy_file_range, readwrite; default: what works best\n"
-#define OPTIONS_HELP_CONF "      --conf=FILE        the configuration; default: " CONF_PATH "\n"
+#define OPTIONS_HELP_CONF                                                                          \
+	"      --conf=FILE        the configuration; default:\n"                                          \
+	"                         " CONF_PATH "\n"
 #define OPTIONS_HELP_COMMON                                                                        \
 	"      --json             print the result as one JSON object on standard output\n"                \
 	"  -q, --quiet            say nothing but problems\n"                                              \

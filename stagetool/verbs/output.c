@@ -18,7 +18,7 @@ int output_text(const char *text, struct error *err)
 
 int output_json(json_t *object, struct error *err)
 {
-	autofree char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	autofree char *text = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(6)) : NULL;
 
 	json_decref(object);
 	if (!text)
