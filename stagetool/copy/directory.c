@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/retry.h"
 #include "copy/internal.h"
 
@@ -82,6 +83,16 @@ int copy_dir_adopt(struct copy_dir *dir, int fd, const struct stat *st, struct e
 	return 0;
 }
 
+static bool dir_is_beside(struct copy_dir *dir, const char *name)
+{
+	char *beside = path_join("", name);
+
+	dir->beside = beside;
+	if (beside)
+		dir->handle.name = beside;
+	return beside;
+}
+
 /* Makes dir in its parent's destination, or finds it there, and opens it. 0: the handle is pinned.
  */
 static int dir_make_in(struct copy_dir *dir, int parentfd, dev_t dev, const char *name,
@@ -106,12 +117,8 @@ static int dir_make_in(struct copy_dir *dir, int parentfd, dev_t dev, const char
 		*conflict = true;
 		return -EEXIST;
 	}
-	if (strcmp(result.name, name)) {
-		dir->beside = strdup(result.name);
-		if (!dir->beside)
-			return error_sys(err, -ENOMEM, "making the directory");
-		dir->handle.name = dir->beside;
-	}
+	if (strcmp(result.name, name) && !dir_is_beside(dir, result.name))
+		return error_sys(err, -ENOMEM, "making the directory");
 	fd = handle_open(&copy->cache, parentfd, result.name, &st);
 	if (fd < 0)
 		return error_sys(err, fd, "opening the directory that was made");

@@ -1,5 +1,5 @@
 /*
- * Inside of the engine: one regular file on its way. For file.c, finish.c and split.c.
+ * Inside of the engine: one regular file on its way. For open.c, file.c, split.c and finish.c.
  */
 #ifndef COPY_FILE_H
 #define COPY_FILE_H
@@ -15,28 +15,38 @@ struct copy_file {
 	int dirfd;        /* of the destination's directory, pinned; -1: not */
 	dev_t dirdev;
 	bool have_source;
-	bool leads;     /* a group of hard links: */
+	bool leads;      /* a group of hard links: */
 	struct stat led; /* of this file; the name may be another one by now */
-	bool blocking;  /* opened without O_NONBLOCK: somebody said EAGAIN */
-	bool of_source; /* what went wrong, went wrong there */
-	bool stream;    /* its size says nothing (/proc): read to the end */
+	bool blocking;   /* opened without O_NONBLOCK: somebody said EAGAIN */
+	bool of_source;  /* what went wrong, went wrong there */
+	bool stream;     /* its size says nothing (/proc): read to the end */
 	bool created;
+	bool finished; /* it is there */
 	bool temporary;
 	unsigned attempt, changes;
-	uint64_t sent; /* bytes counted so far, taken back if it comes to nothing */
+	uint64_t planned; /* bytes that count against max_bytes */
+	uint64_t sent;    /* bytes counted so far, taken back if it comes to nothing */
 	char temp[PUBLISH_TEMP_SIZE];
 	/* of split.c: */
 	atomic_uint parts;
 	pthread_mutex_t lock; /* of sent, code and error */
 	int code;
-	struct error *error;
+	struct error error;
 };
 
-/* From open to the end, again where that is called for. Takes file. */
-void copy_file_work(struct copy_file *file, unsigned worker);
+/* open.c: opens both sides. COPY_FILE_THROUGH: it is handled otherwise. */
+#define COPY_FILE_THROUGH 1
+int copy_file_begin(struct copy_file *file, struct error *err, unsigned worker);
+/* The other names of the file are not to wait for this one any more. */
+void copy_file_end_group(struct copy_file *file);
+
+/* From open to the end, again where that is called for. True: other workers go on with it (or with
+ * a copy of it, if it was not on the heap); false: it is through, and the caller's. */
+bool copy_file_work(struct copy_file *file, unsigned worker);
 
 /* After the bytes. rc: how they went, err why. Whether to begin again. */
 bool copy_file_settle(struct copy_file *file, int rc, struct error *err, unsigned worker);
+/* Of one on the heap. */
 void copy_file_free(struct copy_file *file, unsigned worker);
 
 /* Copies the bytes of a file that is too large for one read, by all who have time; whoever is last

@@ -20,6 +20,10 @@ void copy_file_undo(struct copy_file *file, unsigned worker)
 		unlinkat(file->dirfd, file->temporary ? file->temp : file->entry.dst_name, 0);
 		copy_count(file->copy, COPY_COUNT_BYTES, -(long)file->sent, worker);
 	}
+	if (file->planned && !file->finished)
+		atomic_fetch_sub_explicit(
+			&file->copy->planned, file->planned, memory_order_relaxed);
+	file->planned = 0;
 	file->created = false;
 	file->sent = 0;
 	if (file->dirfd >= 0)
@@ -112,6 +116,16 @@ static void finish_tell(struct copy_file *file, const struct finish_notes *notes
 		copy_group_end(entry, result->name, true);
 }
 
+/* Filesystems commit together what many ask for at the same time: waiting here is latency, too. */
+static int finish_sync(struct copy_file *file, struct error *err, unsigned worker)
+{
+	uint64_t start = copy_width_start(file->copy, worker);
+	int rc = publish_sync(file->dst, err);
+
+	copy_width_note(file->copy, COPY_TIMED_SYNC, start);
+	return rc;
+}
+
 int copy_file_finish(struct copy_file *file, struct error *err, unsigned worker)
 {
 	struct finish_notes notes;
@@ -126,7 +140,7 @@ int copy_file_finish(struct copy_file *file, struct error *err, unsigned worker)
 		return err->code;
 	}
 	if (copy->options.durable || copy->options.verify)
-		rc = publish_sync(file->dst, err);
+		rc = finish_sync(file, err, worker);
 	if (!rc && copy->options.verify && !file->stream)
 		rc = copy_verify(file->src, file->dst, file->entry.st.st_size, &copy->stop, err);
 	if (!rc && !file->temporary && copy->hooks.outcome && fstat(file->dst, &file->made))
@@ -143,6 +157,7 @@ int copy_file_finish(struct copy_file *file, struct error *err, unsigned worker)
 		strcpy(result.name, file->entry.dst_name);
 	}
 	file->created = false;
+	file->finished = true;
 	finish_tell(file, &notes, &result, err, worker);
 	return 0;
 }

@@ -3,36 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "copy/internal.h"
-
-/* A name that waits for the first one to be copied. */
-struct group_name {
-	struct pool_task task;
-	struct group_name *next;
-	struct copy_entry entry;
-};
-
-/* A link that was made. */
-struct group_link {
-	struct group_link *next;
-	struct copy_dir *dir; /* held */
-	char name[];
-};
-
-/* A source file with several names, at the destination. Kept in a links_file, under its lock. Each
- * link that is made changes the ctime of all: their outcome is told when none is to come. */
-struct copy_group {
-	enum { GROUP_NONE, GROUP_COPYING, GROUP_READY } state;
-	bool sent;            /* the first name was sent by us, and told once */
-	unsigned busy;        /* names that are claimed and not through */
-	struct copy_dir *dir; /* where it is (GROUP_READY), held */
-	char *name;
-	dev_t dev; /* of what is there; ino 0: not known */
-	ino_t ino;
-	struct group_name *waiting; /* for GROUP_COPYING to be over */
-	struct group_link *links;
-	struct stat *src; /* where there are links */
-};
+#include "copy/group.h"
 
 static struct group_name *group_name_new(const struct copy_entry *entry)
 {
@@ -52,99 +23,6 @@ static void group_name_free(struct group_name *name, unsigned worker)
 {
 	copy_entry_disown(&name->entry, worker);
 	free(name);
-}
-
-/* Keeps a link until its outcome is told. Without memory it is told now, with what it is now
- * unknown. */
-static void group_keep(struct copy_group *group, const struct copy_entry *entry)
-{
-	size_t size = strlen(entry->dst_name) + 1;
-	struct group_link *link = malloc(sizeof(*link) + size);
-
-	if (link && !group->src) {
-		group->src = malloc(sizeof(*group->src));
-		if (group->src)
-			*group->src = entry->st;
-	}
-	if (!link || !group->src) {
-		free(link);
-		copy_entry_call(entry, COPY_DONE, NULL, NULL);
-		return;
-	}
-	memcpy(link->name, entry->dst_name, size);
-	link->dir = entry->dir;
-	copy_dir_ref(link->dir);
-	link->next = group->links;
-	group->links = link;
-}
-
-static void group_call(const struct copy_group *group, struct copy_dir *dir, const char *name,
-	const struct stat *dst)
-{
-	struct copy_entry entry = { .copy = dir->copy, .dir = dir, .src_name = name };
-
-	entry.st = *group->src;
-	copy_entry_call(&entry, COPY_DONE, dst, NULL);
-}
-
-/* Tells what the names are now, and forgets the links. Without a lock. */
-static void group_tell(struct copy_group *group)
-{
-	const struct stat *dst = NULL;
-	struct stat now;
-	int fd = group->links ? handle_pin(&group->dir->handle, NULL) : -1;
-
-	if (fd >= 0) {
-		if (!fstatat(fd, group->name, &now, AT_SYMLINK_NOFOLLOW))
-			dst = &now;
-		handle_unpin(&group->dir->handle);
-	}
-	if (group->links && group->sent)
-		group_call(group, group->dir, group->name, dst);
-	while (group->links) {
-		struct group_link *link = group->links;
-
-		group_call(group, link->dir, link->name, dst);
-		group->links = link->next;
-		copy_dir_unref(link->dir);
-		free(link);
-	}
-}
-
-static void group_free(struct copy_group *group)
-{
-	if (!group)
-		return;
-	group_tell(group);
-	if (group->dir)
-		copy_dir_unref(group->dir);
-	free(group->name);
-	free(group->src);
-	free(group);
-}
-
-/* Lets go of file. The group of a file whose names were all met and are through ends. */
-static void group_unlock(struct copy *copy, struct links_file *file)
-{
-	struct copy_group *group = file->data;
-	bool over = group && file->seen >= file->names && !group->busy;
-
-	if (over)
-		file->data = NULL;
-	links_unlock(copy->links, file);
-	if (over)
-		group_free(group);
-}
-
-static struct copy_group *group_of(struct links_file *file)
-{
-	struct copy_group *group = file->data;
-
-	if (!group) {
-		group = calloc(1, sizeof(*group));
-		file->data = group;
-	}
-	return group;
 }
 
 /* A name's turn again, once the first one is through. */
@@ -330,32 +208,6 @@ static void group_wake(struct copy *copy, struct group_name *waiting)
 	}
 }
 
-/* The new place of a file. What was linked to the place before is complete: *before is that, to be
- * told. */
-static void group_move(struct copy_group *group, struct copy_dir *dir, const char *dst_name,
-	struct copy_group **before)
-{
-	char *name = strdup(dst_name);
-
-	if (!name)
-		return;
-	if (group->name) {
-		*before = malloc(sizeof(**before));
-		if (*before) {
-			**before = *group;
-			group->links = NULL;
-			group->src = NULL;
-		} else {
-			copy_dir_unref(group->dir);
-			free(group->name);
-		}
-	}
-	group->dir = dir;
-	copy_dir_ref(dir);
-	group->name = name;
-	group->ino = 0;
-}
-
 void copy_group_end(struct copy_entry *entry, const char *dst_name, bool sent)
 {
 	struct copy *copy = entry->copy;
@@ -382,20 +234,6 @@ void copy_group_end(struct copy_entry *entry, const char *dst_name, bool sent)
 	group_wake(copy, waiting);
 }
 
-/* The first name of a file, equal at the destination, is what the others are linked to. */
-static void group_place(struct copy_group *group, const struct copy_entry *entry,
-	const struct stat *dst)
-{
-	group->name = strdup(entry->dst_name);
-	if (!group->name)
-		return;
-	group->dir = entry->dir;
-	copy_dir_ref(group->dir);
-	group->dev = dst->st_dev;
-	group->ino = dst->st_ino;
-	group->state = GROUP_READY;
-}
-
 bool copy_group_pass(struct copy_entry *entry, const struct stat *dst)
 {
 	struct links_file *file = links_lock(entry->copy->links, &entry->st, 0);
@@ -404,8 +242,7 @@ bool copy_group_pass(struct copy_entry *entry, const struct stat *dst)
 	if (!file)
 		return true;
 	group = file->data;
-	if (dst && group && group->state != GROUP_NONE &&
-		entry->expect.kind == COPY_EXPECT_ANY &&
+	if (dst && group && group->state != GROUP_NONE && entry->expect.kind == COPY_EXPECT_ANY &&
 		(group->ino != dst->st_ino || group->dev != dst->st_dev)) {
 		links_unlock(entry->copy->links, file);
 		entry->equal = true;

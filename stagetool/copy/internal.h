@@ -4,9 +4,12 @@
  *   engine.c      a copy as a whole: made, run, stopped
  *   tree.c        the walk's callbacks: directories are entered and left, entries told apart
  *   directory.c   destination directories
- *   file.c        one regular file, from open to its final name
+ *   open.c        one regular file: both sides are opened
+ *   file.c        its bytes, and what is done when it was not to be
+ *   finish.c      its attributes and its name
  *   split.c       the bytes of a large file, by several workers
- *   hardlink.c    files with several names
+ *   hardlink.c    files with several names: who copies, who waits, who is linked
+ *   group.c       what is known of such a file
  *   other.c       symlinks, FIFOs, and what is not sent
  *   outcome.c     counters, and what the caller is told
  *   width.c       how many threads
@@ -58,6 +61,17 @@ struct copy_worker {
 	char apart[64]; /* keeps the counters of two workers out of one cache line */
 };
 
+/* The operations that are timed, each kind apart: what is answered from a cache would hide what is
+ * not. */
+enum copy_timed {
+	COPY_TIMED_STAT,
+	COPY_TIMED_OPEN,
+	COPY_TIMED_READ,
+	COPY_TIMED_CREATE,
+	COPY_TIMED_SYNC,
+	COPY_TIMED_KINDS,
+};
+
 /* Latency of one side, of the last few samples. */
 #define COPY_SAMPLES 9
 struct copy_latency {
@@ -85,7 +99,7 @@ struct copy {
 	pthread_mutex_t lock;                      /* of what follows */
 	int stop_code;
 	struct error stop_error;
-	struct copy_latency latency[3]; /* by enum copy_timed */
+	struct copy_latency latency[COPY_TIMED_KINDS];
 	unsigned max_width;
 	struct copy_worker workers[POOL_MAX_WIDTH];
 };
@@ -231,9 +245,6 @@ void copy_item_of(struct copy_item *item, struct copy_place *place, const struct
 
 /* width.c */
 unsigned copy_width_begin(const struct copy_options *options, unsigned *max);
-/* The operations that are timed, each kind apart: what is answered from a cache would hide what is
- * not. */
-enum copy_timed { COPY_TIMED_STAT, COPY_TIMED_OPEN, COPY_TIMED_CREATE };
 /* Counts an entry of this worker, once for each: the operations of every few are timed. */
 void copy_width_count(struct copy *copy, unsigned worker);
 /* Whether those of the present entry are: then microseconds, to be given to copy_width_note; else

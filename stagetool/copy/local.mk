@@ -6,9 +6,11 @@ libcopy_la_SOURCES = \
 	stagetool/copy/engine.c stagetool/copy/engine.h \
 	stagetool/copy/file.c stagetool/copy/file.h \
 	stagetool/copy/finish.c \
+	stagetool/copy/group.c stagetool/copy/group.h \
 	stagetool/copy/hardlink.c \
 	stagetool/copy/inside.c \
 	stagetool/copy/internal.h \
+	stagetool/copy/open.c \
 	stagetool/copy/other.c \
 	stagetool/copy/outcome.c \
 	stagetool/copy/split.c \

@@ -20,10 +20,7 @@ static void split_failed(struct copy_file *file, const struct error *err)
 	pthread_mutex_lock(&file->lock);
 	if (!file->code) {
 		file->code = err->code;
-		if (!file->error)
-			file->error = malloc(sizeof(*file->error));
-		if (file->error)
-			*file->error = *err;
+		file->error = *err;
 	}
 	pthread_mutex_unlock(&file->lock);
 }
@@ -95,17 +92,13 @@ static void split_end(struct copy_file *file, unsigned worker)
 	struct error err = ERROR_INIT;
 	int rc = file->code;
 
-	if (rc && file->error)
-		err = *file->error;
-	else if (rc)
-		error_sys(&err, rc, "copying");
+	if (rc)
+		err = file->error;
 	/* A hole at the end is not written by anybody. */
 	if (!rc && range_has_holes(&file->entry.st) && ftruncate(file->dst, file->entry.st.st_size))
 		rc = error_errno(&err, "setting the size");
 	file->code = 0;
-	if (copy_file_settle(file, rc, &err, worker))
-		copy_file_work(file, worker);
-	else
+	if (!copy_file_settle(file, rc, &err, worker) || !copy_file_work(file, worker))
 		copy_file_free(file, worker);
 }
 

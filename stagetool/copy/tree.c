@@ -1,6 +1,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,19 @@ static bool tree_leaves_out(const struct copy *copy, const struct copy_dir *dir,
 		if (!strcmp(*leave, name))
 			return true;
 	return false;
+}
+
+/* Some filesystems have names that others can not have. */
+static bool tree_name_too_long(
+	struct copy *copy, struct copy_dir *dir, const char *name, unsigned worker)
+{
+	struct error err = ERROR_INIT;
+
+	if (strlen(name) <= NAME_MAX)
+		return false;
+	error_sys(&err, -ENAMETOOLONG, "its name");
+	copy_name_tell(copy, dir, name, COPY_FAILED, &err, worker);
+	return true;
 }
 
 int copy_entry_pin_source(const struct copy_entry *entry, struct error *err)
@@ -164,6 +178,8 @@ void copy_entry_run(struct copy *copy, struct copy_dir *dir, const char *src_nam
 	if (tree_leaves_out(copy, dir, src_name))
 		return;
 	copy_width_count(copy, worker);
+	if (tree_name_too_long(copy, dir, src_name, worker))
+		return;
 	if (type == DT_REG && !copy->hooks.decide && !copy->options.look)
 		copy_file_send(&entry, worker); /* open and fstat: no lstat before */
 	else if (entry_stat(&entry, &err, worker) < 0)
@@ -247,6 +263,8 @@ static int tree_enter(void *ctx, struct walk_dir *walk, const struct stat *st, u
 	copy_worker_get(copy, worker);
 	if (copy_stopped(copy) || (parent && tree_leaves_out(copy, parent, name)))
 		return 1;
+	if (tree_name_too_long(copy, parent, name, worker))
+		return -ENAMETOOLONG;
 	if (parent && tree_is_destination(copy, st)) {
 		error_set(&err, -EINVAL, "it is the destination itself");
 		copy_name_tell(copy, parent, name, COPY_FAILED, &err, worker);

@@ -106,9 +106,12 @@ static size_t walk_read(struct walk_dir *dir, char *buffer, unsigned worker)
 
 static char *walk_buffer(struct walk *walk, unsigned worker)
 {
-	if (!walk->buffers[worker])
-		walk->buffers[worker] = malloc(WALK_BUFFER_SIZE);
-	return walk->buffers[worker];
+	char **buffer = &walk->buffers[worker];
+	void *made;
+
+	if (!*buffer && !posix_memalign(&made, 64, WALK_BUFFER_SIZE))
+		*buffer = made;
+	return *buffer;
 }
 
 /* One buffer of a directory: what is left of it below its subdirectories, those on top, so that
