@@ -61,7 +61,7 @@ static int load_once(uint32_t id, struct job *job, struct error *err)
 	job_info_msg_t *message = NULL;
 	int rc;
 
-	if (slurm_load_job(&message, id, SHOW_DETAIL) != SLURM_SUCCESS)
+	if (slurm_load_job(&message, id, 0) != SLURM_SUCCESS)
 		return slurm_failure(err, "asking slurmctld", id);
 	/* For the id of an array the message holds all of its tasks. */
 	rc = error_set(err, -ESRCH, "slurmctld does not know job %u", id);

@@ -22,6 +22,7 @@ static struct {
 	bool asked;
 	bool batch;
 	struct handoff handoff;
+	const char *conf; /* conf= of plugstack.conf, for stagetool in the job; NULL: none */
 	bool failed;   /* no task may start */
 	char *failure; /* why; NULL: no memory for it */
 } step;
@@ -51,6 +52,8 @@ static int read_handoff(int count, char *arguments[], uint32_t id, struct error 
 		rc = conf_load(plugin.conf, getenv("SLURMD_NODENAME"), &conf, err);
 	if (rc)
 		return rc;
+	if (plugin.conf_given)
+		step.conf = plugin.conf;
 	snprintf(number, sizeof(number), "%u", id);
 	rc = handoff_read(conf->state_dir, number, &step.handoff, err);
 	conf_free(conf);
@@ -121,6 +124,8 @@ int step_task(spank_t sp)
 	}
 	if (!step.handoff.dir)
 		return 0;
+	if (step.conf && give(sp, HANDOFF_CONF, step.conf))
+		return -1;
 	if (give(sp, "STAGE_DIR", step.handoff.dir))
 		return -1;
 	return give(sp, "STAGE_TIER", step.handoff.tier);

@@ -23,21 +23,41 @@
 static struct spec_list asked;
 static time_t began;
 
-/* Slurm puts a job's own options into its environment, and a sbatch or srun called there would take
- * them as if they were on its command line. But a new job asks for itself, and a step has no
- * options. STAGE_DIR goes too: the new job may run on another node, where that directory is not. */
+/* What the environment of an enclosing job says of its own options: Slurm takes them as if they were
+ * on the command line. */
+static char *inherited[PLUGIN_OPTIONS];
+
+static void inherit(enum plugin_option option, const char *variable)
+{
+	const char *value = getenv(variable);
+
+	free(inherited[option]);
+	inherited[option] = value ? strdup(value) : NULL;
+}
+
+/* A step of a job is no news: srun hands the job's options on, so that slurmstepd knows that there must
+ * be a stage. But a new job asks for itself. STAGE_DIR goes too: the new job may run on another node,
+ * where that directory is not. */
 void submit_begin(void)
 {
-	static const char *const options[] = { "stage_in", "stage_out", "stage_tier",
-		"stage_size" };
+	static const char *const names[PLUGIN_OPTIONS] = {
+		[PLUGIN_STAGE_IN] = "stage_in",
+		[PLUGIN_STAGE_OUT] = "stage_out",
+		[PLUGIN_STAGE_TIER] = "stage_tier",
+		[PLUGIN_STAGE_SIZE] = "stage_size",
+	};
+	bool step = spank_context() == S_CTX_LOCAL && getenv("SLURM_JOB_ID");
 	char variable[128];
 
 	began = time(NULL);
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		snprintf(variable, sizeof(variable), OPTION_VARIABLE "%s", options[i]);
-		unsetenv(variable);
+	for (int option = 0; option < PLUGIN_OPTIONS; option++) {
+		snprintf(variable, sizeof(variable), OPTION_VARIABLE "%s", names[option]);
+		if (step)
+			inherit((enum plugin_option)option, variable);
+		else
+			unsetenv(variable);
 	}
-	if (spank_context() != S_CTX_ALLOCATOR || !getenv("SLURM_" HANDOFF_SPANK_SPECS))
+	if (step || !getenv("SLURM_" HANDOFF_SPANK_SPECS))
 		return;
 	unsetenv("SLURM_" HANDOFF_SPANK_SPECS);
 	unsetenv("STAGE_DIR");
@@ -60,8 +80,11 @@ int submit_option(enum plugin_option option, const char *value)
 	const char *job = getenv("SLURM_JOB_ID");
 	int rc = 0;
 
-	if (spank_context() == S_CTX_LOCAL && job)
+	if (spank_context() == S_CTX_LOCAL && job) {
+		if (inherited[option] && !strcmp(inherited[option], value))
+			return 0;
 		return refuse_step(job);
+	}
 	switch (option) {
 	case PLUGIN_STAGE_IN:
 		rc = spec_list_add(&asked, SPEC_IN, value, base, &err);
@@ -100,11 +123,19 @@ static int hand_on(spank_t sp, const char *name, const char *value)
 
 int submit_end(spank_t sp)
 {
+	static unsigned components;
 	autofree char *text = NULL;
 	struct error err = ERROR_INIT;
 
+	components++;
 	if (asked_nothing())
 		return 0;
+	if (components > 1) {
+		slurm_error("stage options can not be used in a heterogeneous job: Slurm gives a "
+			    "component also the options of those before it. Call 'stagetool in' and "
+			    "'stagetool out' in the script, or submit separate jobs.");
+		return -1;
+	}
 	if (spec_list_check(&asked, &err) || spec_list_encode(&asked, &text, &err)) {
 		slurm_error("%s", err.text);
 		return -1;

@@ -8,7 +8,8 @@
  *   STAGE_JOB_STDOUT        the job's output file, expanded; unset where there is none
  *   STAGE_JOB_STATE         epilog: COMPLETED FAILED CANCELLED TIMEOUT OUT_OF_MEMORY NODE_FAIL PREEMPTED ...
  *                           REQUEUED where Slurm will run the job again, UNKNOWN where it could not be asked
- *   STAGE_CONF              the configuration file, if plugstack.conf says conf=; unset: the default one
+ *   STAGE_CONF              the configuration file, if plugstack.conf says conf=; unset: the default
+ *                           one. Tasks of a job that stages have it too.
  *   STAGE_REPORT_FD         where the tool writes report lines
  * SLURM_JOB_RESTART_COUNT is this attempt's in the prolog, but in the epilog of a job that is being requeued
  * it is already the next one's: the epilog goes by the record that it finds on the node.
