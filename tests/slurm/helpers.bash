@@ -17,7 +17,7 @@ cluster_up() {
 }
 
 cluster_down() {
-	"$CLUSTER_SCRIPT" stop "$CLUSTER"
+	[[ -z ${CLUSTER:-} ]] || "$CLUSTER_SCRIPT" stop "$CLUSTER"
 }
 
 # A command as an ordinary user ($AS, default nobody), and one as root.

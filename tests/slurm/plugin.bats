@@ -142,6 +142,19 @@ script() {
 	refute pending_but_long
 }
 
+@test "stage options in a heterogeneous job are refused, not mixed up" {
+	run submit -w n1 --stage-in=/proj/a : -w n2 --stage-in=/proj/b --wrap true
+	[ "$status" -ne 0 ]
+	[[ $output == *heterogeneous* ]]
+	run submit -w n1 : -w n2 --stage-in=/proj/b --wrap true
+	[ "$status" -ne 0 ]
+	[[ $output == *heterogeneous* ]]
+	run user srun -w n1 --stage-in=/proj/a true : -w n2 true
+	[ "$status" -ne 0 ]
+	[[ $output == *heterogeneous* ]]
+	user srun -w n1 true : -w n2 true
+}
+
 @test "too many options are refused at submit, not by the kernel on the node" {
 	options=()
 	for ((i = 0; i < 400; i++)); do
@@ -368,7 +381,8 @@ script() {
 	expect "$job" FAILED 1:0
 	chmod g-w "$CLUSTER/bin/stagetool"
 	grep -q "stage-in failed on n1: tool $CLUSTER/bin/stagetool: " "$CLUSTER/out/$job.out"
-	[ ! -e "$CLUSTER/fake/prolog.$job.n1" ] && [ ! -e "$CLUSTER/out/ran" ]
+	[ ! -e "$CLUSTER/fake/prolog.$job.n1" ]
+	[ ! -e "$CLUSTER/out/ran" ]
 	grep -q "tool $CLUSTER/bin/stagetool: " "$CLUSTER/log/slurmd-n1.log"
 	nodes_fine
 }
@@ -389,23 +403,49 @@ script() {
 @test "a slurmd that is started again while a job runs changes nothing" {
 	job=$(submit -J fine -w n1 --stage-in=/proj/data --wrap 'echo begun; sleep 3; srun sh -c "echo \$STAGE_DIR"')
 	wait_until grep -q begun "$CLUSTER/out/$job.out"
-	"$CLUSTER_SCRIPT" slurmd "$CLUSTER" n1 kill
-	"$CLUSTER_SCRIPT" slurmd "$CLUSTER" n1 start
+	"$CLUSTER_SCRIPT" daemon "$CLUSTER" n1 kill
+	"$CLUSTER_SCRIPT" daemon "$CLUSTER" n1 start
 	expect "$job" COMPLETED 0:0
 	[ "$(output "$job" | tail -n 1)" = "$CLUSTER/tier/n1/$job" ]
 	[ -e "$CLUSTER/fake/epilog.$job.n1" ]
 	nodes_fine
 }
 
-@test "without PrologFlags=DeferBatch a failed stage-in ends the job too" {
-	sed -i 's/^PrologFlags=.*/PrologFlags=Alloc/' "$CLUSTER/etc/slurm.conf"
+@test "a failure that is found while slurmctld is away is told when it is back" {
+	# Not a batch job: slurmctld forgets to launch one that was in its prolog.
+	user srun -J late-missing -w n1 --stage-in=/proj/data touch "$CLUSTER/out/ran" >"$CLUSTER/out/away" 2>&1 &
+	srun=$!
+	began() { job=$(root squeue -h -n late-missing -o %i) && [[ -e $CLUSTER/fake/prolog.$job.n1 ]]; }
+	wait_until began
+	"$CLUSTER_SCRIPT" daemon "$CLUSTER" slurmctld term
+	wait_until test -e "$CLUSTER/fake/late.$job"
+	"$CLUSTER_SCRIPT" daemon "$CLUSTER" slurmctld start
+	expect "$job" FAILED
+	refute wait "$srun"
+	[ "$(field "$job" Comment)" = "stage-in failed on n1: /proj/data: No such file or directory" ]
+	[ ! -e "$CLUSTER/out/ran" ]
+	wait_until nodes_fine
+}
+
+# What slurm.conf says of PrologFlags, for one test.
+prolog_flags() {
+	sed -i "s/^#*PrologFlags=.*/$1/" "$CLUSTER/etc/slurm.conf"
 	root scontrol reconfigure
-	job=$(submit -J missing@n2 -N2 -w n1,n2 --stage-in=/proj/data --wrap 'sleep 60; echo ran')
-	expect "$job" FAILED 1:0
-	sed -i 's/^PrologFlags=.*/PrologFlags=Alloc,DeferBatch/' "$CLUSTER/etc/slurm.conf"
-	root scontrol reconfigure
-	[ "$(field "$job" Comment)" = "stage-in failed on n2: /proj/data: No such file or directory" ]
-	refute grep -qs '^ran' "$CLUSTER/out/$job.out"
+}
+
+@test "where Slurm does not wait for all prologs a failed stage-in ends the job too" {
+	prolog_flags PrologFlags=Alloc
+	alloc=$(submit -J missing@n2 -N2 -w n1,n2 --stage-in=/proj/data --wrap 'sleep 60; echo ran')
+	expect "$alloc" FAILED 1:0
+	prolog_flags '#PrologFlags='
+	none=$(submit -J missing@n1 -w n1 --stage-in=/proj/data --wrap 'echo ran')
+	expect "$none" FAILED 1:0
+	step=$(submit -J missing@n2 -N2 -w n1,n2 --stage-in=/proj/data --wrap 'srun sh -c "echo ran on \$SLURMD_NODENAME"')
+	expect "$step" FAILED
+	prolog_flags PrologFlags=Alloc,DeferBatch
+	[ "$(field "$alloc" Comment)" = "stage-in failed on n2: /proj/data: No such file or directory" ]
+	refute grep -qs '^ran' "$CLUSTER/out/$alloc.out" "$CLUSTER/out/$none.out"
+	refute grep -qs '^ran on n2' "$CLUSTER/out/$step.out"
 	nodes_fine
 }
 
