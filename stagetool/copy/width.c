@@ -1,16 +1,20 @@
+#include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "copy/internal.h"
 
 /*
  * How many threads. What an entry costs is mostly waiting for one side or the other, and the number
  * of requests in flight hides that; where nothing is waited for, more threads than processors do no
- * good. The median of the last operations' times says which it is: it does not see the odd slow
- * one, nor that another process had the processor for a while. Width only grows, and threads that
- * have nothing to do cost nothing.
+ * good. The median of the last operations' times asleep says which it is. Asleep: on a busy node
+ * an operation takes long because others have the processor, and more threads would only wait for
+ * it too, so neither time on a processor nor time in its queue counts. Width only grows, and threads
+ * that have nothing to do cost nothing.
  */
 static const struct {
 	unsigned microseconds, width;
@@ -51,19 +55,44 @@ void copy_width_count(struct copy *copy, unsigned worker)
 	*sample = (*sample + 1) % WIDTH_EVERY;
 }
 
-static uint64_t width_clock(void)
+static int64_t width_nanoseconds(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+	if (clock_gettime(clock, &now))
+		return 0;
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* For how long this thread was ready to run and had to wait for a processor (proc(5), schedstat).
+ * 0 where the kernel does not say. */
+static int64_t width_queued(void)
+{
+	autoclose int fd = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	long long on_processor, queued;
+	char text[64];
+	ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (size <= 0)
+		return 0;
+	text[size] = '\0';
+	return sscanf(text, "%lld %lld", &on_processor, &queued) == 2 ? queued : 0;
+}
+
+/* Microseconds that this thread has slept so far, from a point of no meaning; never 0. */
+static uint64_t width_slept(void)
+{
+	int64_t slept = width_nanoseconds(CLOCK_MONOTONIC) -
+			width_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - width_queued();
+
+	return slept < 1000 ? 1 : (uint64_t)slept / 1000;
 }
 
 uint64_t copy_width_start(const struct copy *copy, unsigned worker)
 {
 	if (copy->options.threads || copy->workers[worker].sample != 1)
 		return 0;
-	return width_clock();
+	return width_slept();
 }
 
 static int width_compare(const void *a, const void *b)
@@ -87,7 +116,7 @@ static unsigned width_median(const struct copy_latency *latency)
 void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start)
 {
 	struct copy_latency *latency = &copy->latency[what];
-	uint64_t took = start ? width_clock() - start : 0;
+	uint64_t now = start ? width_slept() : 0, took = now > start ? now - start : 0;
 	unsigned median = 0, width = 0;
 
 	if (!start)

@@ -18,8 +18,19 @@ static int dirfd_of_test;
 /* A side that is slow to open a file (what is opened with O_NOATIME is of the source, what is made
  * of the destination), and how many threads have met it. */
 static int slow_flag;
+static bool slow_by_work; /* not asleep, but at work: a busy node looks like this */
 static atomic_int threads;
 static _Thread_local bool counted;
+
+static void work_for(const struct timespec *time)
+{
+	struct timespec start, now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	while ((now.tv_sec - start.tv_sec) * 1000000000 + now.tv_nsec - start.tv_nsec < time->tv_nsec);
+}
 
 int openat(int dir, const char *name, int flags, ...)
 {
@@ -34,7 +45,10 @@ int openat(int dir, const char *name, int flags, ...)
 		if (!counted)
 			atomic_fetch_add(&threads, 1);
 		counted = true;
-		nanosleep(&pause, NULL);
+		if (slow_by_work)
+			work_for(&pause);
+		else
+			nanosleep(&pause, NULL);
 	}
 	return (int)syscall(SYS_openat, dir, name, flags, mode);
 }
@@ -62,6 +76,7 @@ static int teardown(void **state)
 
 	(void)state;
 	slow_flag = 0;
+	slow_by_work = false;
 	close(dirfd_of_test);
 	snprintf(command, sizeof(command), "rm -rf '%s'", path);
 	return system(command);
@@ -116,6 +131,16 @@ static void test_slow_destination_gets_more_threads(void **state)
 	assert_true(threads_used(O_CREAT | O_EXCL, 0, true) >= 16);
 }
 
+/* What takes long because processors are busy does not get faster by more threads. */
+static void test_busy_processors_get_no_more_threads(void **state)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	(void)state;
+	slow_by_work = true;
+	assert_true(threads_used(O_NOATIME, 0, true) <= (processors < 2 ? 2 : processors));
+}
+
 static void test_asked_for_is_what_it_is(void **state)
 {
 	(void)state;
@@ -130,6 +155,7 @@ int main(void)
 		TEST(test_slow_source_gets_more_threads),
 		TEST(test_slow_source_gets_more_threads_with_decide),
 		TEST(test_slow_destination_gets_more_threads),
+		TEST(test_busy_processors_get_no_more_threads),
 		TEST(test_asked_for_is_what_it_is),
 	};
 
