@@ -19,8 +19,10 @@ const struct verb verb_table[] = {
 	{ "verify", verb_verify, verb_verify_help, "compare a stage with its manifest", false },
 	{ "help", verb_help, verb_help_help, "explain a verb", false },
 	{ "status", verb_status, verb_status_help, "show jobs on this node", false },
+	{ "resume", verb_resume, verb_resume_help, "send the results that a node keeps", false },
 	{ "prolog", verb_prolog, verb_prolog_help, "at the start of a job, as root", false },
 	{ "epilog", verb_epilog, verb_epilog_help, "at the end of a job, as root", false },
+	{ "reap", verb_reap, verb_reap_help, "finish what is left on a node, as root", false },
 	{ NULL, NULL, NULL, NULL, false },
 };
 

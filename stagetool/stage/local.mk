@@ -51,9 +51,13 @@ libstage_la_SOURCES += \
 	stagetool/stage/node_bring.c \
 	stagetool/stage/node_end.c stagetool/stage/node_end.h \
 	stagetool/stage/node_notice.c \
+	stagetool/stage/node_orphans.c \
+	stagetool/stage/node_reap.c stagetool/stage/node_reap.h \
+	stagetool/stage/node_resume.c stagetool/stage/node_resume.h \
 	stagetool/stage/node_return.c stagetool/stage/node_return.h \
+	stagetool/stage/node_settle.c stagetool/stage/node_settle.h \
 	stagetool/stage/node_start.c stagetool/stage/node_start.h stagetool/stage/node_start_private.h \
-	stagetool/stage/node_supersede.c \
+	stagetool/stage/node_supersede.c stagetool/stage/node_supersede.h \
 	stagetool/stage/notice.c stagetool/stage/notice.h \
 	stagetool/stage/rest.c stagetool/stage/rest.h \
 	stagetool/stage/status.c stagetool/stage/status.h \

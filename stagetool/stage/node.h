@@ -57,6 +57,7 @@ struct node {
 	const struct state *state;
 	/* Told of what is wrong and does not change the verdict; one line. */
 	void (*warn)(const char *text);
+	bool *stopped; /* set where a signal ended a stage-out; may be NULL */
 };
 
 void node_warn(const struct node *node, const char *format, ...)

@@ -3,11 +3,8 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "spec/handoff.h"
-#include "stage/node_return.h"
-#include "stage/notice.h"
-#include "stage/stage.h"
+#include "stage/node_settle.h"
 #include "stage/status.h"
-#include "stage/tier.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,22 +49,6 @@ static const char *end_job_state(const struct node_job *job)
 	return strcmp(code, "0") ? "FAILED" : "COMPLETED";
 }
 
-static void end_say(const struct end *end, const struct record *record)
-{
-	autofree char *text = node_return_notice(record);
-	struct error err = ERROR_INIT;
-	struct priv_user user;
-
-	if (!text || !record->output)
-		return;
-	if (!priv_user_get((uid_t)record->uid, (gid_t)record->gid, &user, &err)) {
-		notice_append(&user, record->output, text, &err);
-		priv_user_free(&user);
-	}
-	if (err.code && err.code != -ENOENT)
-		node_warn(end->node, "%s", err.text);
-}
-
 /* The job is over and results may be in its stage. */
 static int end_return(struct end *end, struct record *record, int lock, struct error *err)
 {
@@ -80,50 +61,33 @@ static int end_return(struct end *end, struct record *record, int lock, struct e
 		code = record_set(&record->job_state, end_job_state(job), err);
 	if (code)
 		return code;
-	code = node_return(end->node, record, lock, err);
-	if (record->state != RECORD_RETURNING)
-		end_say(end, record);
+	code = node_return_and_tell(end->node, record, lock, err);
 	if (record->state != RECORD_DONE && record->reason)
 		node_verdict_set(end->verdict, NODE_JOB, strdup(record->reason));
 	end->done++;
 	return code;
 }
 
-/* A stage that nobody needs is still there. */
-static int end_remove(
-	struct end *end, struct record *record, enum record_state last, struct error *err)
-{
-	struct error removing = ERROR_INIT;
-	autoclose int tierfd = -1;
-	struct conf_tier tier;
-
-	if (!record->present)
-		return record->state == last ? 0 : record_save(end->node->state, record, last, err);
-	node_record_tier(record, &tier);
-	tierfd = tier_open(&tier, err);
-	if (tierfd < 0)
-		return tierfd;
-	if (stage_remove(tierfd, record, &removing))
-		node_warn(end->node, "job %s: %s", record->job_id, removing.text);
-	return record_save(end->node->state, record, last, err);
-}
-
 static int end_settle(struct end *end, struct record *record, int lock, struct error *err)
 {
+	enum record_state before = record->state;
+	int code = node_settle_superseded(end->node, record, err);
+
+	if (code)
+		return code;
 	switch (record->state) {
 	case RECORD_PLANNED:
 	case RECORD_STAGING:
-		if (!record->reason &&
-			record_set(&record->reason, "the stage-in did not come to its end", err))
-			return -ENOMEM;
-		return end_remove(end, record, RECORD_FAILED, err);
+		return node_clear_unfinished(end->node, record, err);
 	case RECORD_FAILED:
 	case RECORD_DONE:
-		return end_remove(end, record, record->state, err);
+		return node_clear(end->node, record, record->state, err);
 	case RECORD_READY:
 	case RECORD_RETURNING:
 		return end_return(end, record, lock, err);
 	case RECORD_KEPT:
+		if (before != RECORD_KEPT && record->reason)
+			node_verdict_set(end->verdict, NODE_JOB, strdup(record->reason));
 		break;
 	}
 	return 0;

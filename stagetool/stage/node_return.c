@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 struct giving {
@@ -26,6 +27,10 @@ struct giving {
 	struct status_progress progress;
 	struct timespec began;
 };
+
+/* How long a stage-out that failed is let alone: doubled by each try. */
+#define BACK_OFF_FIRST 60
+#define BACK_OFF_MOST (6 * 3600)
 
 /* COMPLETED is success, a state that nobody knows is both. */
 static bool giving_wants(const struct spec *spec, const char *job_state)
@@ -100,7 +105,8 @@ static void giving_tick(void *ctx)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	giving->progress.seconds = (double)(now.tv_sec - giving->began.tv_sec);
-	status_publish(giving->node->state, giving->record, &giving->progress, NULL);
+	if (giving->node->state)
+		status_publish(giving->node->state, giving->record, &giving->progress, NULL);
 	snprintf(text, sizeof(text), "%s, %s sent back",
 		numbers_count(giving->progress.files, "file", "files", files, sizeof(files)),
 		parse_format_size(giving->progress.bytes, bytes, sizeof(bytes)));
@@ -136,7 +142,7 @@ static int giving_run(struct giving *giving, struct error *err)
 	struct worker_options options = {
 		.user = &giving->user,
 		.keep = keep,
-		.n_keep = 2,
+		.n_keep = giving->lock < 0 ? 1 : 2,
 		.ctx = &task,
 		.body = task_out,
 		.beat = task_beat,
@@ -177,14 +183,31 @@ static bool giving_is_asked_for(const struct record *record)
 	return false;
 }
 
+static uint64_t giving_back_off(uint64_t tries)
+{
+	uint64_t pause = BACK_OFF_FIRST;
+
+	while (tries-- > 1 && pause < BACK_OFF_MOST)
+		pause *= 2;
+	return pause < BACK_OFF_MOST ? pause : BACK_OFF_MOST;
+}
+
+/* How long it is kept counts from the first time: a try that fails gives it no more time. */
 static int giving_keep(struct giving *giving, const struct error *why, struct error *err)
 {
 	struct record *record = giving->record;
-	int code = record_set(&record->reason,
-		why->code == -ECANCELED ? "the stage-out was interrupted" : why->text, err);
+	bool stopped = why->code == -ECANCELED;
+	uint64_t now = (uint64_t)time(NULL);
+	int code = record_set(
+		&record->reason, stopped ? "the stage-out was interrupted" : why->text, err);
 
-	record->tries++;
-	record->until = (uint64_t)time(NULL) + giving->node->conf->keep_failed;
+	if (stopped && giving->node->stopped)
+		*giving->node->stopped = true;
+	if (!stopped)
+		record->tries++;
+	record->next_try = stopped ? now : now + giving_back_off(record->tries);
+	if (!record->until)
+		record->until = now + giving->node->conf->keep_failed;
 	return code ? code : record_save(giving->node->state, record, RECORD_KEPT, err);
 }
 
@@ -197,7 +220,7 @@ static int giving_finish(struct giving *giving, struct error *err)
 	struct error removing = ERROR_INIT;
 	int code = record_set(&record->reason, NULL, err);
 
-	record->until = 0;
+	record->until = record->next_try = 0;
 	if (!code)
 		code = record_save(giving->node->state, record, RECORD_DONE, err);
 	if (code)
@@ -209,14 +232,44 @@ static int giving_finish(struct giving *giving, struct error *err)
 	return record_save(giving->node->state, record, RECORD_DONE, err);
 }
 
-/* The stage is not there any more: somebody else removed it, or the disk is a new one. */
+/* After a boot a tier may not be mounted yet: what is in its place is another directory. */
+static bool giving_has_tier(const struct giving *giving)
+{
+	struct stat st;
+
+	return !giving->record->tier_ino ||
+	       (fstat(giving->tierfd, &st) == 0 && st.st_ino == giving->record->tier_ino);
+}
+
+/* The stage is not there any more: somebody else removed it. */
 static int giving_lost(struct giving *giving, struct error *err)
 {
+	struct error why = ERROR_INIT;
 	struct record *record = giving->record;
-	int code = record_set(&record->reason, "the stage is gone: what was in it is lost", err);
+	int code;
+
+	if (!giving_has_tier(giving)) {
+		error_set(&why, -ENOENT,
+			"tier %s: %s: not the directory that it was: is it not mounted?",
+			record->tier, record->tier_path);
+		return giving_keep(giving, &why, err);
+	}
+	code = record_set(&record->reason, "the stage is gone: what was in it is lost", err);
 
 	record->present = false;
 	return code ? code : record_save(giving->node->state, record, RECORD_FAILED, err);
+}
+
+/* Everything but what becomes of record and stage. */
+static int giving_send(struct giving *giving, struct error *err)
+{
+	int code = giving_decode(giving, err);
+
+	if (!code && giving->stagefd < 0)
+		code = giving_open(giving, err);
+	if (!code && giving_is_asked_for(giving->record))
+		code = giving_run(giving, err);
+	return code ? code : giving_check(giving, err);
 }
 
 static int giving_work(struct giving *giving, struct error *err)
@@ -226,21 +279,24 @@ static int giving_work(struct giving *giving, struct error *err)
 
 	if (code)
 		return code;
-	code = giving_decode(giving, &why);
-	if (!code)
-		code = giving_open(giving, &why);
-	if (code == -ENOENT && giving->tierfd >= 0)
+	code = giving_send(giving, &why);
+	if (code == -ENOENT && giving->tierfd >= 0 && giving->stagefd < 0)
 		return giving_lost(giving, err);
-	if (!code && giving_is_asked_for(giving->record))
-		code = giving_run(giving, &why);
-	if (!code)
-		code = giving_check(giving, &why);
 	if (!code)
 		return giving_finish(giving, err);
 	code = giving_keep(giving, &why, err);
 	if (!code && giving->stagefd < 0 && giving->specs.count)
 		return error_set(err, why.code, "%s", why.text); /* the tier can not be used */
 	return code;
+}
+
+static void giving_end(struct giving *giving)
+{
+	if (giving->tierfd >= 0)
+		close(giving->tierfd);
+	free(giving->skip);
+	spec_list_free(&giving->specs);
+	priv_user_free(&giving->user);
 }
 
 int node_return(const struct node *node, struct record *record, int lock, struct error *err)
@@ -256,10 +312,21 @@ int node_return(const struct node *node, struct record *record, int lock, struct
 
 	if (giving.stagefd >= 0)
 		close(giving.stagefd);
-	if (giving.tierfd >= 0)
-		close(giving.tierfd);
-	free(giving.skip);
-	spec_list_free(&giving.specs);
-	priv_user_free(&giving.user);
+	giving_end(&giving);
+	return code;
+}
+
+int node_send(const struct node *node, struct record *record, int stagefd, struct error *err)
+{
+	struct giving giving = {
+		.node = node,
+		.record = record,
+		.lock = -1,
+		.tierfd = -1,
+		.stagefd = stagefd,
+	};
+	int code = giving_send(&giving, err);
+
+	giving_end(&giving);
 	return code;
 }

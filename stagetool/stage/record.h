@@ -12,7 +12,8 @@
  *   returning  the job is over, its results may not be back. The stage-out is to be done (again):
  *              what was sent is known by the manifest, so that a second run sends the rest.
  *   kept       a stage-out was tried and not all results are safe (reason says why). To be tried
- *              again; the stage stays until `until` at least.
+ *              again, from `next_try` on; the stage stays until `until` at least. One that is superseded
+ *              is not tried again: a later attempt's results must not be replaced by it.
  *   failed     nothing was staged, reason says why. A stage that is still there (present) is to be
  *              removed.
  *   done       all that was asked for is back. A stage that is still there (present) is to be
@@ -60,6 +61,7 @@ struct record {
 	char *tier, *tier_path;
 	bool present;
 	uint64_t stage_dev, stage_ino;            /* the directory that was made; 0: not known */
+	uint64_t tier_ino;                        /* of the directory that it lies in */
 	uint64_t reserved_bytes, reserved_inodes; /* what the job may use of the tier */
 	uint64_t staged_bytes, staged_inodes;     /* what the stage-in used of it */
 
@@ -77,6 +79,9 @@ struct record {
 	uint64_t created, changed; /* seconds since the epoch */
 	uint64_t until;            /* kept: not removed before */
 	uint64_t tries;            /* of the stage-out */
+	uint64_t next_try;         /* kept: not tried again before */
+	uint64_t superseded;       /* restart of the attempt that came after it; 0: none */
+	uint64_t told;             /* 1: the user was told that it is superseded */
 };
 
 const char *record_state_name(enum record_state state);

@@ -57,6 +57,7 @@ static const struct {
 	{ NUMBER(gid, UINT32_MAX - 1) },
 	{ NUMBER(stage_dev, INT64_MAX) },
 	{ NUMBER(stage_ino, INT64_MAX) },
+	{ NUMBER(tier_ino, INT64_MAX) },
 	{ NUMBER(reserved_bytes, INT64_MAX) },
 	{ NUMBER(reserved_inodes, INT64_MAX) },
 	{ NUMBER(staged_bytes, INT64_MAX) },
@@ -66,6 +67,9 @@ static const struct {
 	{ NUMBER(changed, INT64_MAX) },
 	{ NUMBER(until, INT64_MAX) },
 	{ NUMBER(tries, UINT32_MAX) },
+	{ NUMBER(next_try, INT64_MAX) },
+	{ NUMBER(superseded, UINT32_MAX) },
+	{ NUMBER(told, 1) },
 #undef NUMBER
 };
 

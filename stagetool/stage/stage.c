@@ -61,10 +61,14 @@ int stage_create(int tierfd, struct record *record, struct error *err)
 {
 	autofree char *name = record_name(record, "");
 	autoclose int fd = -1;
+	struct stat st;
 	int code;
 
 	if (!name)
 		return error_sys(err, -ENOMEM, "stage of job %s", record->job_id);
+	if (fstat(tierfd, &st))
+		return error_errno(err, "%s: stat", record->tier_path);
+	record->tier_ino = st.st_ino;
 	if (mkdirat(tierfd, name, 0700))
 		return error_errno(err, "%s/%s: mkdir", record->tier_path, name);
 	fd = stage_open_name(tierfd, name, err);

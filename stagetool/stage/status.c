@@ -126,6 +126,12 @@ static int status_open_dir(
 	return take_fd(fd);
 }
 
+/* With the record the user can send the results themselves: it says what was asked for. */
+static bool status_is_for_resume(const struct record *record)
+{
+	return record->state == RECORD_RETURNING || record->state == RECORD_KEPT;
+}
+
 int status_publish(const struct state *state, const struct record *record,
 	const struct status_progress *progress, struct error *err)
 {
@@ -136,6 +142,11 @@ int status_publish(const struct state *state, const struct record *record,
 	if (dir < 0)
 		return dir;
 	object = status_json(record, progress);
+	if (status_is_for_resume(record) && object &&
+		json_object_set_new(object, STATUS_RECORD, record_json(record))) {
+		json_decref(object);
+		object = NULL;
+	}
 	text = object ? json_dumps(object, JSON_COMPACT) : NULL;
 	json_decref(object);
 	if (!name || !text)

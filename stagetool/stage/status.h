@@ -23,6 +23,9 @@ struct status_progress {
  * on ENOMEM. */
 json_t *status_json(const struct record *record, const struct status_progress *progress);
 
+/* In the user's copy, where results may be left to be sent: the record, as record_json. */
+#define STATUS_RECORD "record"
+
 /* Writes the user's copy anew; not durable, and best effort: err says what was wrong with it. */
 int status_publish(const struct state *state, const struct record *record,
 	const struct status_progress *progress, struct error *err);

@@ -12,6 +12,8 @@ stagetool_stagetool_SOURCES = \
 	stagetool/verbs/options.c stagetool/verbs/options.h \
 	stagetool/verbs/output.c stagetool/verbs/output.h \
 	stagetool/verbs/prolog.c \
+	stagetool/verbs/reap.c stagetool/verbs/reap.h \
+	stagetool/verbs/resume.c \
 	stagetool/verbs/status.c \
 	stagetool/verbs/verbs.h
 stagetool_stagetool_SOURCES += \

@@ -84,6 +84,8 @@ int verb_status(int argc, char **argv)
 		return options_wrong(
 			"status", "'%s': expected the number of a job", options.words[0]);
 	code = status_load(&options, &list, &bad, &err);
+	for (size_t i = 0; !code && i < json_array_size(list); i++)
+		json_object_del(json_array_get(list, i), STATUS_RECORD);
 	if (!code && bad)
 		log_warning("status: %u records can not be read", bad);
 	if (!code && !options.json)

@@ -41,6 +41,8 @@ int verb_in(int argc, char **argv);
 int verb_out(int argc, char **argv);
 int verb_plan(int argc, char **argv);
 int verb_prolog(int argc, char **argv);
+int verb_reap(int argc, char **argv);
+int verb_resume(int argc, char **argv);
 int verb_status(int argc, char **argv);
 int verb_verify(int argc, char **argv);
 
@@ -51,6 +53,8 @@ extern const char verb_in_help[];
 extern const char verb_out_help[];
 extern const char verb_plan_help[];
 extern const char verb_prolog_help[];
+extern const char verb_reap_help[];
+extern const char verb_resume_help[];
 extern const char verb_status_help[];
 extern const char verb_verify_help[];
 
