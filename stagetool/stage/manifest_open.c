@@ -76,6 +76,7 @@ static int take_lock(struct manifest *manifest, struct error *err)
 	return 0;
 }
 
+/* The id of this boot, with the newline that the kernel puts behind it; "" where it says none. */
 static void read_boot(char boot[64])
 {
 	autoclose int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -99,6 +100,8 @@ static int check_marker(struct manifest *manifest, struct error *err)
 	got = read(fd, then, sizeof(then) - 1);
 	if (got < 0)
 		return error_errno(err, "manifest: bulk");
+	if (!got || then[got - 1] != '\n')
+		return 0; /* it was never synced, and nothing was written on the strength of it */
 	then[got] = '\0';
 	read_boot(now);
 	if (!now[0] || strcmp(now, then) != 0)
@@ -108,21 +111,40 @@ static int check_marker(struct manifest *manifest, struct error *err)
 	return 0;
 }
 
+static int write_marker(struct manifest *manifest, struct error *err)
+{
+	autoclose int fd =
+		open_plain(manifest->dirfd, "bulk", O_WRONLY | O_CREAT | O_TRUNC, err);
+	char boot[64];
+	const char *line = boot;
+	ssize_t put;
+
+	if (fd < 0)
+		return fd;
+	read_boot(boot);
+	if (!boot[0])
+		line = "\n";
+	do
+		put = write(fd, line, strlen(line));
+	while (put < 0 && errno == EINTR);
+	if (put >= 0 && put != (ssize_t)strlen(line))
+		return error_set(err, -EIO, "manifest: writing the marker: cut short");
+	if (put < 0 || fsync(fd) < 0 || fsync(manifest->dirfd) < 0 || close(take_fd(fd)) < 0)
+		return error_errno(err, "manifest: writing the marker");
+	return 0;
+}
+
 int manifest_bulk(struct manifest *manifest, struct error *err)
 {
-	autoclose int fd = -1;
-	char boot[64];
+	int rc;
 
 	if (manifest->bulk)
 		return 0;
-	read_boot(boot);
-	fd = open_plain(manifest->dirfd, "bulk", O_WRONLY | O_CREAT | O_TRUNC, err);
-	if (fd < 0)
-		return fd;
-	if (write(fd, boot, strlen(boot)) != (ssize_t)strlen(boot))
-		return error_sys(err, -EIO, "manifest: writing the marker");
-	if (fsync(fd) < 0 || fsync(manifest->dirfd) < 0 || close(take_fd(fd)) < 0)
-		return error_errno(err, "manifest: writing the marker");
+	rc = write_marker(manifest, err);
+	if (rc < 0) {
+		unlinkat(manifest->dirfd, "bulk", 0);
+		return rc;
+	}
 	mdb_env_set_flags(manifest->env, MDB_NOSYNC, 1);
 	manifest->bulk = true;
 	return 0;
@@ -309,6 +331,7 @@ static int count_pairs(void *ctx, const char *name, size_t name_size, const void
 static int open_parts(struct manifest *manifest, int stagefd, struct error *err)
 {
 	autoclose int own = open_dir(stagefd, MANIFEST_STAGE_DIR, manifest->writer, err);
+	bool new;
 	int rc;
 
 	if (own < 0)
@@ -323,12 +346,15 @@ static int open_parts(struct manifest *manifest, int stagefd, struct error *err)
 		rc = check_marker(manifest, err);
 	if (rc == 0)
 		rc = check_file(manifest->dirfd, err);
+	new = rc == -ENOENT;
 	if (rc == -ENOENT && manifest->writer)
 		rc = 0;
 	else if (rc == -ENOENT)
 		return error_set(err, rc, "there is no manifest here (nothing was staged in)");
 	if (rc == 0)
 		rc = open_env(manifest, err);
+	if (rc < 0 && new)
+		unlinkat(manifest->dirfd, "data.mdb", 0); /* half made, it would be damaged */
 	if (rc == 0)
 		rc = check_format(manifest, err);
 	if (rc == 0)

@@ -487,6 +487,21 @@ static void a_crash_of_the_machine_in_bulk_mode_is_noticed(void **state)
 	expect_refused(place, "machine went down");
 }
 
+/* What a process leaves that died, or met a full disk, before it could write into it. */
+static void an_empty_marker_means_nothing(void **state)
+{
+	const struct place *place = *state;
+	struct manifest *manifest = opened(place);
+
+	put(manifest, 0, 0, "x", 1);
+	assert_int_equal(manifest_sync(manifest, NULL), 0);
+	manifest_close(manifest);
+	close(openat(place->fd, MANIFEST_STAGE_DIR "/manifest/bulk", O_WRONLY | O_CREAT, 0600));
+	manifest = opened(place);
+	expect(manifest, 0, 0, "x", 1);
+	manifest_close(manifest);
+}
+
 #define THREADS 4
 #define PER_THREAD 20000
 
@@ -561,6 +576,7 @@ int main(void)
 		TEST(another_programs_database_is_refused),
 		TEST(a_symlink_in_its_place_is_not_followed),
 		TEST(a_crash_of_the_machine_in_bulk_mode_is_noticed),
+		TEST(an_empty_marker_means_nothing),
 		TEST(threads_see_their_own),
 	};
 
