@@ -27,6 +27,8 @@ struct worker_watch {
 	int why;                           /* why it was told to stop: a negative errno */
 	struct error told;                 /* what the child says went wrong */
 	bool open;                         /* it can still say something */
+	bool ended;                        /* status is how */
+	int status;
 };
 
 int worker_send(int fd, json_t *message, struct error *err)
@@ -87,13 +89,20 @@ static int64_t worker_now(void)
 	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
+/* Its pid is somebody else's once it has been waited for. */
+static void worker_kill(const struct worker_watch *watch, int signal)
+{
+	if (!watch->ended)
+		kill(watch->worker.pid, signal);
+}
+
 static void worker_stop(struct worker_watch *watch, int why)
 {
 	if (watch->kill_at)
 		return;
 	watch->why = why;
 	watch->kill_at = worker_now() + WORKER_GRACE * INT64_C(1000);
-	kill(watch->worker.pid, SIGTERM);
+	worker_kill(watch, SIGTERM);
 }
 
 static void *worker_ctx(const struct worker_options *options)
@@ -147,12 +156,15 @@ static void worker_clock(struct worker_watch *watch)
 	int64_t now = worker_now();
 
 	if (watch->kill_at && now >= watch->kill_at)
-		kill(watch->worker.pid, SIGKILL);
+		worker_kill(watch, SIGKILL);
 	if (options->limit && now - watch->start >= options->limit * INT64_C(1000))
 		worker_stop(watch, -ETIME);
 	if (now < watch->next_tick)
 		return;
 	watch->next_tick = now + TICK_MS;
+	/* what it said last is still to be heard; the end of its words is not waited for */
+	if (waitpid(watch->worker.pid, &watch->status, WNOHANG) == watch->worker.pid)
+		watch->ended = true;
 	if (options->tick)
 		options->tick(worker_ctx(options));
 }
@@ -171,12 +183,14 @@ static int worker_attend(struct worker_watch *watch, struct error *err)
 	while (watch->open) {
 		struct pollfd fds[2] = { { watch->worker.fd, POLLIN, 0 },
 			{ watch->signals, POLLIN, 0 } };
-		int64_t wait = watch->next_tick - worker_now();
+		int64_t wait = watch->ended ? 0 : watch->next_tick - worker_now();
 		int ready = poll(fds, 2, wait < 0 ? 0 : wait > TICK_MS ? TICK_MS : (int)wait);
 		int code = 0;
 
 		if (ready < 0 && errno != EINTR)
 			return error_errno(err, "poll");
+		if (!ready && watch->ended)
+			return 0;
 		if (ready > 0 && fds[1].revents)
 			worker_take_signal(watch);
 		if (ready > 0 && fds[0].revents)
@@ -191,24 +205,24 @@ static int worker_attend(struct worker_watch *watch, struct error *err)
 /* The child has said its last word and is about to end; it is not waited for any longer than one
  * that was told to stop. One that has a limit and can not be killed (a dead file server holds it)
  * is left to the kernel; any other one has a stage in its hands. */
-static int worker_reap(struct worker_watch *watch, bool failed, int *status)
+static int worker_reap(struct worker_watch *watch, bool failed)
 {
 	struct timespec pause = { 0, 5000000 };
 	pid_t ended;
 
 	shutdown(watch->worker.fd, SHUT_RDWR);
 	if (failed)
-		kill(watch->worker.pid, SIGKILL);
+		worker_kill(watch, SIGKILL);
 	if (!watch->kill_at)
 		watch->kill_at = worker_now() + WORKER_GRACE * INT64_C(1000);
-	for (;;) {
-		ended = waitpid(watch->worker.pid, status, WNOHANG);
+	while (!watch->ended) {
+		ended = waitpid(watch->worker.pid, &watch->status, WNOHANG);
 		if (ended == watch->worker.pid)
 			return 0;
 		if (ended < 0 && errno != EINTR)
 			return -errno;
 		if (watch->kill_at && worker_now() >= watch->kill_at)
-			kill(watch->worker.pid, SIGKILL);
+			worker_kill(watch, SIGKILL);
 		if (watch->options->limit &&
 			worker_now() >= watch->kill_at + WORKER_GRACE * INT64_C(1000)) {
 			watch->why = -ETIME;
@@ -216,10 +230,13 @@ static int worker_reap(struct worker_watch *watch, bool failed, int *status)
 		}
 		nanosleep(&pause, NULL);
 	}
+	return 0;
 }
 
-static int worker_verdict(const struct worker_watch *watch, int status, struct error *err)
+static int worker_verdict(const struct worker_watch *watch, struct error *err)
 {
+	int status = watch->status;
+
 	if (watch->why == -ETIME)
 		return error_set(err, -ETIME, "it took longer than %u s", watch->options->limit);
 	if (watch->why)
@@ -262,7 +279,7 @@ int worker_run(const struct worker_options *options, struct error *err)
 	struct worker_watch watch = { .options = options, .start = worker_now() };
 	struct error waiting = ERROR_INIT;
 	sigset_t wanted, before;
-	int code, reaped, status = 0;
+	int code, reaped;
 
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGTERM);
@@ -275,12 +292,12 @@ int worker_run(const struct worker_options *options, struct error *err)
 				 : worker_start(&watch, &before, err);
 	if (!code) {
 		code = worker_attend(&watch, err);
-		reaped = worker_reap(&watch, code != 0, &status);
+		reaped = worker_reap(&watch, code != 0);
 		close(watch.worker.fd);
 		if (!code && reaped)
 			code = error_sys(&waiting, reaped, "wait for the copying process");
 		else if (!code)
-			code = worker_verdict(&watch, status, &waiting);
+			code = worker_verdict(&watch, &waiting);
 		if (waiting.code)
 			*err = waiting;
 	}
