@@ -27,7 +27,7 @@ page_options() {
 	for verb in $(verbs); do
 		page | grep -qE "^## .*stagetool $verb " || { echo "no section: $verb"; false; }
 	done
-	[ "$(verbs | wc -l)" -ge 6 ]
+	[ "$(verbs | wc -l)" -ge 10 ]
 }
 
 @test "the manual has no verb that the command does not know" {
