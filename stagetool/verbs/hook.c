@@ -29,13 +29,6 @@ static void hook_warn(const char *text)
 	log_warning("%s", text);
 }
 
-static const char *hook_conf(const struct options *options)
-{
-	const char *path = options->conf ? options->conf : getenv(HANDOFF_CONF);
-
-	return path && *path ? path : CONF_PATH;
-}
-
 /* Everything that the run needs, or an error that is the node's. */
 static void hook_work(const struct hook *hook, const struct options *options,
 	const struct node_job *job, struct node_verdict *verdict)
@@ -44,7 +37,7 @@ static void hook_work(const struct hook *hook, const struct options *options,
 	struct error err = ERROR_INIT;
 	struct conf *conf = NULL;
 	struct state state;
-	int code = conf_load(hook_conf(options), job->node, &conf, &err);
+	int code = conf_load(options_conf(options), job->node, &conf, &err);
 
 	/* a node without a configuration has staged nothing, one without a state_dir neither */
 	if (!job->specs && (code || access(conf->state_dir, F_OK))) {

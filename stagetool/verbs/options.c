@@ -5,6 +5,7 @@
 #include "base/parse.h"
 #include "base/pool.h"
 #include "copy/range.h"
+#include "spec/handoff.h"
 #include "verbs/output.h"
 #include "verbs/verbs.h"
 
@@ -200,4 +201,11 @@ bool options_parse(int argc, char **argv, const struct options_spec *spec, struc
 		return false;
 	log_set_level(options->quiet ? LOG_WARNING : options->verbose ? LOG_DEBUG : LOG_INFO);
 	return true;
+}
+
+const char *options_conf(const struct options *options)
+{
+	const char *path = options->conf ? options->conf : getenv(HANDOFF_CONF);
+
+	return path && *path ? path : CONF_PATH;
 }

@@ -53,6 +53,10 @@ bool options_parse(int argc, char **argv, const struct options_spec *spec, struc
 int options_wrong(const char *verb, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The configuration's path: --conf, $STAGE_CONF (which a job has where plugstack.conf says conf=), or the
+ * one that was built in. Borrowed. */
+const char *options_conf(const struct options *options);
+
 /* Parts of help texts, so that common options read the same in every verb. */
 #define OPTIONS_HELP_DIR "      --dir=DIR          the stage; default: $STAGE_DIR\n"
 #define OPTIONS_HELP_THREADS "      --threads=N        work with N threads, 1 to 512; default: as many as help\n"
@@ -60,7 +64,7 @@ int options_wrong(const char *verb, const char *format, ...)
 	"      --engine=NAME      move bytes in this way and no other: reflink,\n"                         \
 	"                         copy_file_range, readwrite; default: what works best\n"
 #define OPTIONS_HELP_CONF                                                                          \
-	"      --conf=FILE        the configuration; default:\n"                                          \
+	"      --conf=FILE        the configuration; default: $STAGE_CONF, else\n"                        \
 	"                         " CONF_PATH "\n"
 #define OPTIONS_HELP_COMMON                                                                        \
 	"      --json             print the result as one JSON object on standard output\n"                \

@@ -153,7 +153,7 @@ static int reap_run(const struct reap_call *call, const struct options *options,
 {
 	autofree char *name = node_name();
 	struct conf *conf = NULL;
-	int code = conf_load(options->conf ? options->conf : CONF_PATH, name, &conf, err);
+	int code = conf_load(options_conf(options), name, &conf, err);
 
 	if (!code && access(conf->state_dir, F_OK) == 0)
 		code = reap_state(call, conf, result, err);

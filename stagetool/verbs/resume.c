@@ -106,7 +106,7 @@ static int resume_own(const char *job_id, const struct options *options)
 	struct error err = ERROR_INIT;
 	autofree char *name = node_name();
 	struct conf *conf = NULL;
-	int code = conf_load(options->conf ? options->conf : CONF_PATH, name, &conf, &err), status;
+	int code = conf_load(options_conf(options), name, &conf, &err), status;
 
 	if (code)
 		log_error("resume: %s", err.text);

@@ -29,7 +29,7 @@ static int status_load(
 	const char *job_id = options->n_words ? options->words[0] : NULL;
 	autofree char *node = node_name();
 	struct conf *conf = NULL;
-	int code = conf_load(options->conf ? options->conf : CONF_PATH, node, &conf, err);
+	int code = conf_load(options_conf(options), node, &conf, err);
 
 	if (!code)
 		code = status_list(conf->state_dir, job_id, list, bad, err);

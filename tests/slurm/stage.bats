@@ -273,7 +273,7 @@ script() {
 }
 
 @test "the user sees the job's staging with stagetool status, and others do not" {
-	job=$(submit -w n1 --stage-in=data --wrap "stagetool status --conf=$CLUSTER/etc/stagetool.conf")
+	job=$(submit -w n1 --stage-in=data --wrap "stagetool status")
 	expect "$job" COMPLETED 0:0
 	output "$job" | grep -v ^stagetool: | grep -q "$job"
 	other=$(AS=daemon submit -w n1 --wrap "stagetool status --conf=$CLUSTER/etc/stagetool.conf")
