@@ -55,8 +55,9 @@ enum copy_counter {
 struct copy_worker {
 	atomic_ulong counts[COPY_COUNTERS];
 	struct range_buffer buffer;
-	char *small;     /* COPY_SMALL_SIZE bytes */
-	unsigned sample; /* entries since operations were last timed; 0: they are now */
+	char *small;      /* COPY_SMALL_SIZE bytes */
+	unsigned sample;  /* entries since operations were last timed */
+	unsigned samples; /* how often they were */
 	bool ready;
 	char apart[64]; /* keeps the counters of two workers out of one cache line */
 };

@@ -13,15 +13,19 @@
  * of requests in flight hides that; where nothing is waited for, more threads than processors do no
  * good. The median of the last operations' times asleep says which it is. Asleep: on a busy node
  * an operation takes long because others have the processor, and more threads would only wait for
- * it too, so neither time on a processor nor time in its queue counts. Width only grows, and threads
- * that have nothing to do cost nothing.
+ * it too, so neither time on a processor nor time in its queue counts. Width only grows, and
+ * threads that have nothing to do cost nothing.
  */
 static const struct {
 	unsigned microseconds, width;
 } steps[] = { { 1500, 128 }, { 400, 64 }, { 120, 32 }, { 60, 16 } };
 
 #define WIDTH_FEW_SAMPLES 3
-#define WIDTH_EVERY 16 /* entries of one worker between two samples */
+/* Entries of one worker between two samples: of the first ones and later. Taking the time costs as
+ * much as an entry of a local filesystem. */
+#define WIDTH_EVERY 16
+#define WIDTH_EVERY_LATER 256
+#define WIDTH_FIRST_SAMPLES 8
 
 static unsigned width_processors(void)
 {
@@ -50,9 +54,12 @@ unsigned copy_width_begin(const struct copy_options *options, unsigned *max)
 
 void copy_width_count(struct copy *copy, unsigned worker)
 {
-	unsigned *sample = &copy->workers[worker].sample;
+	struct copy_worker *own = &copy->workers[worker];
 
-	*sample = (*sample + 1) % WIDTH_EVERY;
+	if (++own->sample < (own->samples < WIDTH_FIRST_SAMPLES ? WIDTH_EVERY : WIDTH_EVERY_LATER))
+		return;
+	own->sample = 0;
+	own->samples++;
 }
 
 static int64_t width_nanoseconds(clockid_t clock)
@@ -90,7 +97,8 @@ static uint64_t width_slept(void)
 
 uint64_t copy_width_start(const struct copy *copy, unsigned worker)
 {
-	if (copy->options.threads || copy->workers[worker].sample != 1)
+	if (copy->options.threads || copy->workers[worker].sample != 1 ||
+		pool_width(copy->pool) >= copy->max_width)
 		return 0;
 	return width_slept();
 }
