@@ -272,6 +272,23 @@ script() {
 	nodes_fine
 }
 
+@test "an epilog that is killed loses nothing: reap sends the rest" {
+	mkdir -m 1777 "$CLUSTER/shared/killed"
+	job=$(submit -w n2 --stage-out=many:killed/ --wrap \
+		'mkdir $STAGE_DIR/many; for i in $(seq 8000); do : >$STAGE_DIR/many/$i; done')
+	at_work() { pgrep -f "^$CLUSTER/bin/stagetool epilog" >/dev/null; }
+	wait_until at_work
+	pkill -KILL -f "^$CLUSTER/bin/stagetool epilog"
+	expect "$job" COMPLETED 0:0
+	nodes_fine
+	sent=$(find "$CLUSTER/shared/killed" -type f | wc -l)
+	[ "$sent" -lt 8000 ]
+	root env SLURMD_NODENAME=n2 stagetool reap --conf="$CLUSTER/etc/stagetool.conf"
+	# A name that a killed process was about to give is not counted: it may be waiting for its parent.
+	[ "$(find "$CLUSTER/shared/killed/many" -type f ! -name '.stagetool-tmp.*' | wc -l)" = 8000 ]
+	nothing_left "$job"
+}
+
 @test "the user sees the job's staging with stagetool status, and others do not" {
 	job=$(submit -w n1 --stage-in=data --wrap "stagetool status")
 	expect "$job" COMPLETED 0:0

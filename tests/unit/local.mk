@@ -190,4 +190,11 @@ tests_unit_test_known_SOURCES = tests/unit/test_known.c
 tests_unit_test_known_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_known_LDADD = libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_plugin
+TESTS += tests/unit/test_plugin
+tests_unit_test_plugin_SOURCES = tests/unit/test_plugin.c spank/child.c spank/plugin.c \
+	spank/verdict.c
+tests_unit_test_plugin_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) $(CMOCKA_CFLAGS)
+tests_unit_test_plugin_LDADD = libbase.la $(CMOCKA_LIBS)
+
 endif
