@@ -15,6 +15,7 @@ keep_changing() {
 	shift
 	(while [ -e changing ]; do "$@" "$file"; done) >/dev/null 2>&1 &
 	changer=$!
+	until [ "$file" -nt changing ]; do sleep 0.02; done
 }
 
 stop_changing() {
@@ -27,8 +28,8 @@ append_line() {
 }
 
 cut_and_grow() {
-	truncate -s 40M "$1"
-	truncate -s 64M "$1"
+	truncate -s 160M "$1"
+	truncate -s 256M "$1"
 }
 
 # The ACLs of a tree, in the order of its names.
@@ -358,7 +359,7 @@ acls() {
 @test "R01: a file that keeps growing or shrinking is flagged, and never hangs" {
 	for change in append_line cut_and_grow; do
 		rm -rf d
-		head -c 64M /dev/zero | tr '\0' x >s/f
+		head -c 256M /dev/zero | tr '\0' x >s/f
 		echo fine >s/g
 		touch changing
 		keep_changing s/f $change
