@@ -10,7 +10,7 @@
 /* Bytes of an arena from which it is written although it holds few items. */
 #define ARENA_FULL (1024 * 1024)
 /* So many puts or reads may touch pages of a big map before they are given back. */
-#define TRIM_EVERY 256
+#define TRIM_EVERY 64
 
 int manifest_error(struct error *err, int code, const char *what)
 {

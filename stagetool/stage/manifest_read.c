@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 /* So many reads may touch pages of a big map before they are given back. */
-#define TRIM_EVERY 256
+#define TRIM_EVERY 128
 /* Records of a directory that are read at a time. */
 #define CHUNK_RECORDS 256
 

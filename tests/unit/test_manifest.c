@@ -247,7 +247,7 @@ static int count_entries(
 static void a_large_directory_grows_the_map(void **state)
 {
 	struct manifest *manifest = opened(*state);
-	const unsigned many = 100000; /* beyond the first map size */
+	const unsigned many = 150000; /* beyond the first map size */
 	unsigned count = 0;
 	MDB_envinfo info;
 	char name[16];
