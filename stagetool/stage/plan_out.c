@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "stage/inside.h"
-#include "stage/manifest.h"
 #include "tree/glob.h"
 
 /* Looks at FROM: item->local becomes where it really is, missing and problem say what is wrong. */
@@ -145,29 +143,6 @@ static int add_out(struct plan *plan, const struct spec *spec, const struct plan
 			       : add_one(plan, spec, context, from, to, err);
 }
 
-/* The sync of a pattern: what it matched at stage-in is in the manifest; what it would match now
- * can be something else. */
-static int add_synced_pairs(struct plan *plan, const struct spec *spec,
-	const struct plan_context *context, const char *pattern, const char *to, struct error *err)
-{
-	struct manifest *manifest = NULL;
-	int rc = manifest_open(context->stagefd, false, &manifest, err);
-
-	for (uint32_t id = 1; rc == 0 && id <= manifest_pair_count(manifest); id++) {
-		autofree char *local = NULL, *shared = NULL, *target = NULL;
-
-		rc = manifest_pair_roots(manifest, id, &local, &shared, err);
-		if (rc < 0 ||
-			fnmatch(pattern, shared, FNM_PATHNAME | FNM_PERIOD | FNM_NOESCAPE) != 0)
-			continue;
-		rc = plan_target(spec, to, shared, &target, err);
-		if (rc == 0 && strcmp(target, local) == 0)
-			rc = add_item(plan, spec, context, take_ptr(local), take_ptr(shared), err);
-	}
-	manifest_close(manifest);
-	return rc;
-}
-
 static int add_sync(struct plan *plan, const struct spec *spec, const struct plan_context *context,
 	struct error *err)
 {
@@ -177,8 +152,6 @@ static int add_sync(struct plan *plan, const struct spec *spec, const struct pla
 
 	if (rc == 0)
 		rc = plan_expand_to(spec, context, &to, err);
-	if (rc == 0 && spec->from_glob)
-		return add_synced_pairs(plan, spec, context, from, to, err);
 	if (rc == 0)
 		rc = plan_target(spec, to, from, &local, err);
 	return rc < 0 ? rc : add_item(plan, spec, context, local, take_ptr(from), err);

@@ -78,16 +78,15 @@ static int plan_outs(struct planning *planning, const atomic_bool *cancel, struc
 	return rc;
 }
 
-/* "FROM -> TO", control bytes escaped, so that an item is one line. */
-static void print_names(FILE *stream, const char *from, const char *to)
+/* Control bytes escaped, so that an item is one line. */
+static void print_name(FILE *stream, const char *name, const char *after)
 {
-	size_t size = 4 * (strlen(from) + strlen(to)) + 1;
-	autofree char *shown = malloc(size);
+	size_t size = 4 * strlen(name) + 1;
+	char *shown = malloc(size);
 
-	if (!shown)
-		return;
-	fprintf(stream, "%s -> ", log_escape(from, shown, size));
-	fprintf(stream, "%s: ", log_escape(to, shown, size));
+	if (shown)
+		fprintf(stream, "%s%s", log_escape(name, shown, size), after);
+	free(shown);
 }
 
 static void print_in(FILE *stream, const struct planning *planning)
@@ -96,7 +95,8 @@ static void print_in(FILE *stream, const struct planning *planning)
 	char size[32];
 
 	for (size_t i = 0; i < plan->count; i++) {
-		print_names(stream, plan->items[i].shared, plan->items[i].local);
+		print_name(stream, plan->items[i].shared, " -> ");
+		print_name(stream, plan->items[i].local, ": ");
 		fprintf(stream, "%llu entries, %s\n", (unsigned long long)plan->items[i].inodes,
 			parse_format_size(plan->items[i].bytes, size, sizeof(size)));
 	}
@@ -129,7 +129,8 @@ static void print_out(FILE *stream, const struct planning *planning)
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct changes *changes = &planning->changes[i];
 
-		print_names(stream, plan->items[i].local, plan->items[i].shared);
+		print_name(stream, plan->items[i].local, " -> ");
+		print_name(stream, plan->items[i].shared, ": ");
 		if (plan->items[i].missing)
 			fprintf(stream, "not there, and need not be\n");
 		else

@@ -36,6 +36,7 @@ stage_in() {
 
 @test "C07: nothing is made with more rights than it is to have in the end" {
 	need strace
+	sanitized && skip "strace and a sanitizer"
 	echo k >s/k
 	chmod 600 s/k
 	(umask 0 && strace -f -o log -e trace=openat,openat2,mkdir,mkdirat,mknodat \
@@ -362,6 +363,7 @@ stage_in() {
 @test "a stage that fills up meanwhile: exit 4, what this run brought is gone, what was there stays" {
 	need_mounts
 	need strace
+	sanitized && skip "strace and a sanitizer"
 	mkdir d s/sub
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do head -c 100K /dev/urandom >s/sub/$i; done
 	# shellcheck disable=SC2016
@@ -380,6 +382,7 @@ stage_in() {
 @test "a stage that is so full that not even the manifest can be written is as it was, too" {
 	need_mounts
 	need strace
+	sanitized && skip "strace and a sanitizer"
 	mkdir d
 	for i in 1 2 3 4 5 6; do head -c 100K /dev/urandom >s/$i; done
 	# shellcheck disable=SC2016
@@ -463,6 +466,7 @@ stage_in() {
 
 @test "verify reads back" {
 	need strace
+	sanitized && skip "strace and a sanitizer"
 	head -c 1M /dev/urandom >s/f
 	strace -f -o log -e trace=read,pread64,fsync "$STAGETOOL" in s:d,verify --dir d
 	cmp s/f d/d/f

@@ -197,4 +197,11 @@ tests_unit_test_plugin_SOURCES = tests/unit/test_plugin.c spank/child.c spank/pl
 tests_unit_test_plugin_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) $(CMOCKA_CFLAGS)
 tests_unit_test_plugin_LDADD = libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_transfer
+TESTS += tests/unit/test_transfer
+tests_unit_test_transfer_SOURCES = tests/unit/test_transfer.c
+tests_unit_test_transfer_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(LMDB_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_transfer_LDADD = libstage.la libreport.la libcopy.la libtree.la libspec.la libbase.la \
+	$(CMOCKA_LIBS) $(LMDB_LIBS) $(JANSSON_LIBS) $(XXHASH_LIBS) -lm
+
 endif
