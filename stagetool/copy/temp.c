@@ -64,9 +64,10 @@ static uint64_t boot_hash(void)
 	return n > 0 ? hash_bytes(HASH_START, buffer, (size_t)n) : 0;
 }
 
-/* When a process began, in ticks since boot (field 22 of its stat); 0: not to be known. The name in
- * the second field may hold anything, also ')'. */
-static uint64_t process_start(pid_t pid)
+/* When a process began, in ticks since boot (field 22 of its stat); 0: not to be known. *over (may be
+ * NULL): it has ended, and only waits for its parent to hear of it, for ever where nobody does. The
+ * name in the second field may hold anything, also ')'. */
+static uint64_t process_start(pid_t pid, bool *over)
 {
 	char path[48], buffer[1024], *at;
 	unsigned long long start;
@@ -75,6 +76,8 @@ static uint64_t process_start(pid_t pid)
 	if (read_small(path, buffer, sizeof(buffer)) <= 0)
 		return 0;
 	at = strrchr(buffer, ')');
+	if (over)
+		*over = at && at[1] && (at[2] == 'Z' || at[2] == 'X');
 	for (int field = 2; at && field < 22; field++)
 		at = strchr(at + 1, ' ');
 	return at && sscanf(at, "%llu", &start) == 1 ? start : 0;
@@ -95,7 +98,7 @@ int publish_new(struct publish **publish, struct error *err)
 	new->host = host_hash();
 	new->boot = boot_hash();
 	new->pid = getpid();
-	new->start = process_start(new->pid);
+	new->start = process_start(new->pid, NULL);
 	clock_gettime(CLOCK_REALTIME, &now);
 	clock_gettime(CLOCK_BOOTTIME, &up);
 	new->boot_time = now.tv_sec - up.tv_sec;
@@ -197,6 +200,7 @@ int publish_create_fifo(struct publish *publish, int dirfd, mode_t mode,
 static bool temp_is_dead(const struct publish *publish, const struct temp_parts *parts,
 	const struct stat *st)
 {
+	bool over = false;
 	uint64_t start;
 
 	if (parts->host != publish->host || !parts->boot || !publish->boot || parts->pid <= 0)
@@ -207,8 +211,8 @@ static bool temp_is_dead(const struct publish *publish, const struct temp_parts 
 	/* kill and not /proc alone, which may hide other users' processes. */
 	if (kill(parts->pid, 0) < 0 && errno == ESRCH)
 		return true;
-	start = process_start(parts->pid);
-	return start && parts->start && start != parts->start;
+	start = process_start(parts->pid, &over);
+	return over || (start && parts->start && start != parts->start);
 }
 
 /* Whether a dead temporary holds nothing that anybody could miss. One that was about to change

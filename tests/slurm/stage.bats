@@ -284,8 +284,7 @@ script() {
 	sent=$(find "$CLUSTER/shared/killed" -type f | wc -l)
 	[ "$sent" -lt 8000 ]
 	root env SLURMD_NODENAME=n2 stagetool reap --conf="$CLUSTER/etc/stagetool.conf"
-	# A name that a killed process was about to give is not counted: it may be waiting for its parent.
-	[ "$(find "$CLUSTER/shared/killed/many" -type f ! -name '.stagetool-tmp.*' | wc -l)" = 8000 ]
+	[ "$(find "$CLUSTER/shared/killed/many" -type f | wc -l)" = 8000 ]
 	nothing_left "$job"
 }
 

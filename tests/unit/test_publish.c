@@ -701,6 +701,7 @@ static void test_dead_temporaries_go(void **state)
 	char temp[PUBLISH_TEMP_SIZE], line[PUBLISH_TEMP_SIZE] = "";
 	uint64_t removed;
 	int tell[2], status;
+	siginfo_t ended;
 	pid_t child;
 
 	(void)state;
@@ -725,10 +726,12 @@ static void test_dead_temporaries_go(void **state)
 	put("plain", "x");
 	assert_int_equal(publish_remove_dead(dir.publish, dir.fd, &removed, NULL), 0);
 	assert_int_equal(removed, 0);
+	/* It is dead from then on, whether or not anybody has taken note. */
 	kill(child, SIGKILL);
-	waitpid(child, &status, 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT), 0);
 	assert_int_equal(publish_remove_dead(dir.publish, dir.fd, &removed, NULL), 0);
 	assert_int_equal(removed, 3);
+	waitpid(child, &status, 0);
 	assert_absent(line);
 	assert_text(temp, "ours, live");
 	assert_text("plain", "x");
