@@ -95,9 +95,13 @@ void step_begin(spank_t sp, int count, char *arguments[])
 		return;
 	step.batch = number == SLURM_BATCH_SCRIPT;
 	if (read_handoff(count, arguments, id, &err)) {
-		/* A job that asked for nothing is none of ours, whatever is wrong here. */
-		if (step.asked)
-			fail_step(err.text);
+		/* A job that asked for nothing is none of ours, whatever is wrong here. If the
+		 * prolog could not leave its reason here, it is in the job's comment. */
+		if (!step.asked)
+			return;
+		if (step.batch)
+			ask_for_verdict(id);
+		fail_step(err.text);
 		return;
 	}
 	if (step.batch)

@@ -400,6 +400,18 @@ script() {
 	nodes_fine
 }
 
+@test "where the node can not keep the reason, it is still in the output" {
+	mv "$CLUSTER/state/n1" "$CLUSTER/state/away" 2>/dev/null || true
+	touch "$CLUSTER/state/n1"
+	job=$(submit -J missing -w n1 --stage-in=/proj/data --wrap "touch $CLUSTER/out/ran")
+	expect "$job" FAILED 1:0
+	rm "$CLUSTER/state/n1"
+	[ ! -e "$CLUSTER/state/away" ] || mv "$CLUSTER/state/away" "$CLUSTER/state/n1"
+	grep -q "stage-in failed on n1: /proj/data" "$CLUSTER/out/$job.out"
+	[ ! -e "$CLUSTER/out/ran" ]
+	nodes_fine
+}
+
 @test "a slurmd that is started again while a job runs changes nothing" {
 	job=$(submit -J fine -w n1 --stage-in=/proj/data --wrap 'echo begun; sleep 3; srun sh -c "echo \$STAGE_DIR"')
 	wait_until grep -q begun "$CLUSTER/out/$job.out"
