@@ -18,9 +18,9 @@ const char verb_copy_help[] =
 	"TO is the new name of FROM. A TO that ends in '/' (or '/.'), and any TO of\n"
 	"several FROMs, is the directory that each FROM goes into under its own name; it\n"
 	"is made if only it itself is missing. A '/' at the end of FROM means nothing. If\n"
-	"FROM is a directory and TO is one already, FROM's entries are merged into TO.\n"
-	"FROM itself may be a symlink to what is copied; symlinks below it are copied as\n"
-	"they are.\n"
+	"FROM is a directory and TO is one already, FROM's entries are merged into TO,\n"
+	"which takes on FROM's owner, mode and times. FROM itself may be a symlink to\n"
+	"what is copied; symlinks below it are copied as they are.\n"
 	"\n"
 	"A file that is there already, of the same size, modification time and mode (as\n"
 	"root: and owner), is left as it is. So is a symlink with the same target. Other\n"
@@ -144,6 +144,17 @@ static int copy_status(const struct summary *summary, int rc)
 	return status;
 }
 
+static json_t *copy_json(const struct copy_request *request, const struct summary *summary)
+{
+	json_t *object = summary_json(summary), *from = json_array();
+
+	for (size_t i = 0; i < request->places.count; i++)
+		json_array_append_new(from, summary_json_bytes(request->places.items[i].from));
+	json_object_set_new(object, "from", from);
+	json_object_set_new(object, "to", summary_json_bytes(request->places.to));
+	return object;
+}
+
 /* Says what happened. Returns the exit status. */
 static int copy_report(const struct copy_request *request, const struct summary *summary, int rc,
 	const struct error *err)
@@ -159,7 +170,7 @@ static int copy_report(const struct copy_request *request, const struct summary 
 		log_error("copy: %s", err->text);
 	if (!request->options.json)
 		return status;
-	return output_result("copy", summary_json(summary), status, err);
+	return output_result("copy", copy_json(request, summary), status, err);
 }
 
 static int copy_request_run(struct copy_request *request)

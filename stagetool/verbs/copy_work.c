@@ -52,15 +52,27 @@ static void work_problem(struct copy_work *work, const char *path, enum copy_out
 	pthread_mutex_unlock(&work->lock);
 }
 
+static void work_done(struct copy_work *work, const char *path)
+{
+	autofree char *whole = path_join(work->place->from, path);
+
+	log_debug("%s: copied", whole ? whole : path);
+}
+
 static void work_outcome(void *ctx, const struct copy_item *item, enum copy_outcome outcome,
 	const struct stat *dst, const struct error *err)
 {
+	bool done = outcome == COPY_DONE && log_level() >= LOG_DEBUG;
 	autofree char *path = NULL;
 
 	(void)dst;
-	if (outcome == COPY_DONE || outcome == COPY_UNCHANGED)
+	if (!done && (outcome == COPY_DONE || outcome == COPY_UNCHANGED))
 		return;
 	path = copy_item_path(item);
+	if (done) {
+		work_done(ctx, path ? path : item->name);
+		return;
+	}
 	work_problem(ctx, path ? path : item->name, outcome, err ? err->text : "no reason is known");
 }
 

@@ -563,6 +563,7 @@ load helpers
 		import json, sys
 		r = json.load(open(sys.argv[1], encoding="utf-8"))
 		assert r["verb"] == "copy" and r["status"] == 3, r
+		assert r["from"] == ["s"] and r["to"] == "d", r
 		assert r["files"] == 0 and r["unchanged"] == 2 and r["failed"] == 1, r
 		assert r["problems_unnamed"] == 0 and len(r["problems"]) == 1, r
 		p = r["problems"][0]
@@ -585,6 +586,11 @@ load helpers
 	run stagetool copy s e
 	[ "${#lines[@]}" -eq 1 ]
 	says "copied 1 file, 2 B in"
+	run stagetool copy -v s e
+	says_not "s/f: copied"
+	echo longer >s/f
+	run stagetool copy -v s e
+	says "s/f: copied"
 	mkdir g g/f
 	run stagetool copy -q s g
 	status_is 3
