@@ -118,7 +118,7 @@ static int file_copy_small(struct copy_file *file, struct error *err, unsigned w
 		return -ENOMEM;
 	start = size <= FILE_TIMED_SIZE ? copy_width_start(file->copy, worker) : 0;
 	got = file_read(file, buffer, size, 0, err);
-	copy_width_note(file->copy, COPY_TIMED_READ, start);
+	copy_width_note(file->copy, COPY_TIMED_READ, start, 1);
 	if (got < 0)
 		return (int)got;
 	if ((size_t)got < size)

@@ -62,7 +62,11 @@ static int finish_publish(struct copy_file *file, struct publish_result *result,
 	struct publish_request request = { file->dirfd, file->entry.dir->place.dev, file->temp,
 		file->entry.dst_name, &file->entry.expect, copy->options.conflict,
 		copy->options.conflict_suffix, file->made.st_ino };
-	int rc = publish_entry(copy->publish, &request, result, err);
+	int rc;
+
+	atomic_fetch_add_explicit(&file->entry.dir->naming, 1, memory_order_relaxed);
+	rc = publish_entry(copy->publish, &request, result, err);
+	atomic_fetch_sub_explicit(&file->entry.dir->naming, 1, memory_order_relaxed);
 
 	file->created = false; /* no temporary is left, however it went */
 	return rc;
@@ -122,7 +126,7 @@ static int finish_sync(struct copy_file *file, struct error *err, unsigned worke
 	uint64_t start = copy_width_start(file->copy, worker);
 	int rc = publish_sync(file->dst, err);
 
-	copy_width_note(file->copy, COPY_TIMED_SYNC, start);
+	copy_width_note(file->copy, COPY_TIMED_SYNC, start, 1);
 	return rc;
 }
 

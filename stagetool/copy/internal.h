@@ -126,6 +126,7 @@ struct copy_dir {
 	atomic_bool told;     /* its outcome */
 	atomic_bool touched;  /* something in it was sent */
 	atomic_bool cleaned;  /* dead temporaries were removed */
+	atomic_uint naming;   /* workers that make or rename a name in it: they wait for each other */
 	mode_t opened_up;     /* its mode before we gave ourselves access; 0: we did not */
 	struct handle handle; /* of the destination */
 	struct meta_place place;
@@ -251,8 +252,10 @@ void copy_width_count(struct copy *copy, unsigned worker);
 /* Whether those of the present entry are: then microseconds, to be given to copy_width_note; else
  * 0. */
 uint64_t copy_width_start(const struct copy *copy, unsigned worker);
-/* An operation that began at start (0: not timed) is over. */
-void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start);
+/* An operation that began at start (0: not timed) is over. crowd: how many of our own, it included,
+ * were waiting for each other. In a crowd its time says nothing of the filesystem: with more
+ * threads the crowd would be larger, and nothing faster. */
+void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start, unsigned crowd);
 
 /* verify.c: reads dst back, from the disk where that can be had, and compares with src. -EBADMSG
  * where they differ. */

@@ -70,7 +70,7 @@ static int file_open_source(struct copy_file *file, struct error *err, unsigned 
 	if (dirfd < 0)
 		return dirfd;
 	rc = file_open(file, dirfd);
-	copy_width_note(file->copy, COPY_TIMED_OPEN, start);
+	copy_width_note(file->copy, COPY_TIMED_OPEN, start, 1);
 	if (rc == -ELOOP || rc == -ENXIO || (!rc && !S_ISREG(file->entry.st.st_mode)))
 		rc = file_became_other(file, dirfd, err, worker);
 	else if (rc < 0)
@@ -147,15 +147,18 @@ static int file_create(struct copy_file *file, mode_t mode, struct error *err)
 static int file_make(struct copy_file *file, struct error *err, unsigned worker)
 {
 	struct copy_dir *dir = file->entry.dir;
+	unsigned crowd;
 	uint64_t start;
 	int rc;
 
 	file->dirfd = copy_dir_pin(dir, worker, err);
 	if (file->dirfd < 0)
 		return file->dirfd;
+	crowd = atomic_fetch_add_explicit(&dir->naming, 1, memory_order_relaxed) + 1;
 	start = copy_width_start(file->copy, worker);
 	rc = file_create(file, meta_create_mode(file->copy->meta, &file->source, &dir->place), err);
-	copy_width_note(file->copy, COPY_TIMED_CREATE, start);
+	copy_width_note(file->copy, COPY_TIMED_CREATE, start, crowd);
+	atomic_fetch_sub_explicit(&dir->naming, 1, memory_order_relaxed);
 	if (rc == -ENOSPC || rc == -EDQUOT)
 		copy_no_space(file->copy, file->dirfd, true, err);
 	return rc;

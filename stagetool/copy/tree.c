@@ -156,7 +156,7 @@ static int entry_stat(struct copy_entry *entry, struct error *err, unsigned work
 	do
 		rc = fstatat(dirfd, entry->src_name, &entry->st, AT_SYMLINK_NOFOLLOW) ? -errno : 0;
 	while (rc && retry_again(rc, &attempt));
-	copy_width_note(entry->copy, COPY_TIMED_STAT, start);
+	copy_width_note(entry->copy, COPY_TIMED_STAT, start, 1);
 	copy_entry_unpin_source(entry);
 	return rc ? error_sys(err, rc, "stat") : 0;
 }

@@ -121,13 +121,13 @@ static unsigned width_median(const struct copy_latency *latency)
 	return sorted[count / 2];
 }
 
-void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start)
+void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start, unsigned crowd)
 {
 	struct copy_latency *latency = &copy->latency[what];
 	uint64_t now = start ? width_slept() : 0, took = now > start ? now - start : 0;
 	unsigned median = 0, width = 0;
 
-	if (!start)
+	if (!start || crowd > 1)
 		return;
 	pthread_mutex_lock(&copy->lock);
 	latency->microseconds[latency->count++ % COPY_SAMPLES] =

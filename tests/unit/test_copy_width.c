@@ -66,7 +66,10 @@ static int setup(void **state)
 	dirfd_of_test = open(path, O_RDONLY | O_DIRECTORY);
 	assert_int_equal(mkdirat(dirfd_of_test, "s", 0700), 0);
 	for (int i = 0; i < FILES; i++) {
-		snprintf(name, sizeof(name), "s/%d", i);
+		snprintf(name, sizeof(name), "s/%d", i / 20);
+		if (i % 20 == 0)
+			assert_int_equal(mkdirat(dirfd_of_test, name, 0700), 0);
+		snprintf(name, sizeof(name), "s/%d/%d", i / 20, i);
 		close(openat(dirfd_of_test, name, O_WRONLY | O_CREAT, 0600));
 	}
 	return 0;
