@@ -50,12 +50,21 @@ static int dir_state(const struct copy_dir *dir)
 	return atomic_load_explicit(&dir->state, memory_order_acquire);
 }
 
+/* Whether it can be taken for its source: what an earlier run finished, whoever knows of it. */
+static bool dir_is_like_source(const struct copy_dir *dir, const struct stat *st)
+{
+	return st->st_mode == dir->src.st_mode &&
+	       st->st_mtim.tv_sec == dir->src.st_mtim.tv_sec &&
+	       st->st_mtim.tv_nsec == dir->src.st_mtim.tv_nsec;
+}
+
 /* A directory of ours that says no even to us, as its source does (a read-only tree that is copied
  * once more), is opened up until it is finished. */
 static void dir_open_up(struct copy_dir *dir, int fd, const struct stat *st)
 {
-	if (dir->expect.kind == COPY_EXPECT_NOTHING ||
-		(dir->src.st_mode & S_IRWXU) != (st->st_mode & S_IRWXU))
+	if (dir->expect.kind == COPY_EXPECT_NOTHING ?
+			!dir_is_like_source(dir, st) :
+			(dir->src.st_mode & S_IRWXU) != (st->st_mode & S_IRWXU))
 		return;
 	if ((st->st_mode & S_IRWXU) == S_IRWXU || st->st_uid != geteuid() || !geteuid())
 		return;

@@ -280,18 +280,33 @@ static int directory_replaces(struct publishing *at, const struct stat *st, mode
 	return rc;
 }
 
+/* Whether an mkdir that failed was done all the same: one of ours, with its mode, in which nothing was
+ * ever put. */
+static bool is_fresh_directory(const struct publish_request *request, mode_t mode)
+{
+	struct stat st;
+
+	return fstatat(request->dirfd, request->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		S_ISDIR(st.st_mode) && (st.st_mode & 0777 & ~mode) == 0 && st.st_uid == geteuid() &&
+		st.st_nlink <= 2 && st.st_mtim.tv_sec == st.st_ctim.tv_sec &&
+		st.st_mtim.tv_nsec == st.st_ctim.tv_nsec;
+}
+
 int publish_directory(struct publish *publish, const struct publish_request *request, mode_t mode,
 	struct publish_result *result, struct error *err)
 {
 	struct publishing at = { .publish = publish, .request = request, .directory = true };
 	struct stat st;
-	int rc;
+	int rc, code;
 
 	for (unsigned i = 0; i < DIRECTORY_TRIES; i++) {
 		if (mkdirat(request->dirfd, request->name, mode) == 0)
 			return done(request, result, PUBLISH_DONE);
-		if (errno != EEXIST)
-			return error_errno(err, "mkdir");
+		code = errno;
+		if (code != EEXIST && is_fresh_directory(request, mode))
+			return done(request, result, PUBLISH_DONE);
+		if (code != EEXIST)
+			return error_sys(err, -code, "mkdir");
 		if (fstatat(request->dirfd, request->name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
 			if (errno != ENOENT)
 				return error_errno(err, "stat");
