@@ -5,6 +5,7 @@
 
 #include "config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -95,8 +96,10 @@ int main(int argc, char **argv)
 	char help_name[] = "help", *help[] = { help_name, NULL };
 	const struct verb *verb;
 
-	if (!main_guard_standard())
+	if (!main_guard_standard()) {
+		log_error("/dev/null: %s", strerror(errno));
 		return VERB_FAILED;
+	}
 	/* A reader that went away is an error of a write, not a reason to die in the middle of a copy. */
 	signal(SIGPIPE, SIG_IGN);
 	if (argc < 2)
