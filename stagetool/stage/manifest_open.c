@@ -108,6 +108,7 @@ static int check_marker(struct manifest *manifest, struct error *err)
 		return error_set(err, -EBADMSG,
 			"manifest: the machine went down while it was being written; "
 			"remove " MANIFEST_STAGE_DIR "/manifest to begin anew");
+	manifest->marked = true;
 	return 0;
 }
 
@@ -140,7 +141,7 @@ int manifest_bulk(struct manifest *manifest, struct error *err)
 
 	if (manifest->bulk)
 		return 0;
-	rc = write_marker(manifest, err);
+	rc = manifest->marked ? 0 : write_marker(manifest, err);
 	if (rc < 0) {
 		unlinkat(manifest->dirfd, "bulk", 0);
 		return rc;
@@ -194,7 +195,7 @@ int manifest_sync(struct manifest *manifest, struct error *err)
 	if (fsync(manifest->dirfd) < 0)
 		return error_errno(err, "manifest: syncing");
 	mdb_env_set_flags(manifest->env, MDB_NOSYNC, 0);
-	manifest->bulk = false;
+	manifest->bulk = manifest->marked = false;
 	return 0;
 }
 

@@ -70,6 +70,7 @@ struct manifest {
 	MDB_dbi dbi;
 	int dirfd, lockfd;
 	bool writer, bulk;
+	bool marked; /* a run of this boot that died left its marker */
 	uint32_t run;
 	atomic_uint_fast64_t next_dir;
 	atomic_uint pairs;
