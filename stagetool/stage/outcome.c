@@ -41,27 +41,29 @@ bool outcome_complete(const struct summary *summary, const struct spec *spec, bo
 {
 	const struct copy_counts *counts = &summary->counts;
 
-	if (counts->failed || counts->changed)
+	/* what is not there twice was not removed, it can not be read: it must not go with the stage */
+	if (counts->failed || counts->changed || (out && counts->vanished))
 		return false;
 	return !counts->conflicts || (out && spec->conflict != SPEC_CONFLICT_FAIL);
 }
 
-static bool outcome_is_fatal(const char *kind)
+static bool outcome_is_fatal(const char *kind, bool out)
 {
-	return !strcmp(kind, "failed") || !strcmp(kind, "changed") || !strcmp(kind, "conflict");
+	return (out && !strcmp(kind, "vanished")) || !strcmp(kind, "failed") || !strcmp(kind, "changed") || !strcmp(kind, "conflict");
 }
 
 char *outcome_reason(const struct outcome *outcome)
 {
 	const struct copy_counts *counts = &outcome->summary.counts;
-	uint64_t wrong = counts->failed + counts->changed + counts->conflicts;
+	uint64_t wrong = counts->failed + counts->changed + counts->conflicts +
+			 (outcome->out ? counts->vanished : 0);
 	const char *what = outcome->out ? "stage-out" : "stage-in";
 	const struct summary_problem *first = NULL;
 	char more[64] = "";
 	char *reason;
 
 	for (size_t i = 0; i < outcome->summary.n_problems && !first; i++)
-		if (outcome_is_fatal(outcome->summary.problems[i].kind))
+		if (outcome_is_fatal(outcome->summary.problems[i].kind, outcome->out))
 			first = &outcome->summary.problems[i];
 	if (wrong > 1)
 		snprintf(more, sizeof(more), ", and %ju more", (uintmax_t)wrong - 1);

@@ -152,6 +152,42 @@ static int task_ask(const struct plan *plan, int fd, struct error *err)
 	return code;
 }
 
+/* What vanished while it was being sent may have been renamed, or only have seemed to be gone: once
+ * more, and what is not listed then was removed. */
+static int task_send_again(const struct transfer_context *context, const struct plan *plan,
+	struct summary *results, struct error *err)
+{
+	struct summary *again = calloc(plan->count + 1, sizeof(*again));
+	int code;
+
+	if (!again)
+		return error_sys(err, -ENOMEM, "results");
+	code = transfer_out(context, plan, again, err);
+	for (size_t i = 0; i < plan->count; i++) {
+		results[i].counts.vanished = 0;
+		again[i].counts.unchanged = 0; /* counted already */
+		summary_merge(&results[i], &again[i]);
+		summary_free(&again[i]);
+	}
+	free(again);
+	return code;
+}
+
+static int task_transfer(const struct transfer_context *context, bool out, const struct plan *plan,
+	struct summary *results, struct error *err)
+{
+	uint64_t vanished = 0, failed = 0;
+	int code = (out ? transfer_out : transfer_in)(context, plan, results, err);
+
+	for (size_t i = 0; i < plan->count; i++) {
+		vanished += results[i].counts.vanished;
+		failed += results[i].counts.failed;
+	}
+	if (code || !out || !vanished || failed)
+		return code;
+	return task_send_again(context, plan, results, err);
+}
+
 /* Carries the plan out and tells what became of it, also when it could not go on. rest: a stage-out
  * had nothing to send, and all others are through. */
 static int task_carry_out(const struct task *task, const struct task_choice *choice, bool out,
@@ -164,7 +200,7 @@ static int task_carry_out(const struct task *task, const struct task_choice *cho
 	if (!results)
 		return error_sys(err, -ENOMEM, "results");
 	task_context(task, stop, &context);
-	code = (out ? transfer_out : transfer_in)(&context, plan, results, err);
+	code = task_transfer(&context, out, plan, results, err);
 	sent = task_send_outcomes(choice, fd, out, plan, results, code, rest, code ? NULL : err);
 	for (size_t i = 0; i < plan->count; i++)
 		summary_free(&results[i]);
