@@ -52,7 +52,7 @@ enum delta_in delta_in(const struct stat *src, const struct stat *dst,
 	if (!S_ISREG(src->st_mode) && !S_ISLNK(src->st_mode))
 		return DELTA_IN_KEEP; /* one FIFO is as good as another */
 	if (record && is_identity(dst, &record->local)) {
-		if (is_identity(src, &record->shared))
+		if (is_identity(src, &record->shared) && record->mode != MANIFEST_MODE_UNKNOWN)
 			return DELTA_IN_KEEP;
 		return record->pair == pair ? DELTA_IN_REPLACE : DELTA_IN_CONFLICT;
 	}
@@ -83,6 +83,12 @@ static bool unchanged(const struct stat *src, const struct manifest_entry *recor
 	       is_identity(src, &record->local);
 }
 
+/* Not one that lacks an attribute which it may get another time. */
+static bool is_whole(const struct manifest_entry *record)
+{
+	return record->mode != MANIFEST_MODE_UNKNOWN;
+}
+
 bool delta_out(const struct stat *src, const struct manifest_entry *staged,
 	const struct manifest_entry *sent, bool suspect, struct copy_expect *expect)
 {
@@ -96,7 +102,8 @@ bool delta_out(const struct stat *src, const struct manifest_entry *staged,
 	if (is_dir && last && last->type == S_IFDIR && last->mode != MANIFEST_MODE_UNKNOWN)
 		expect->kind = COPY_EXPECT_ANY;
 	/* A file never becomes again what it was; a directory's mode can. */
-	if (is_dir ? unchanged(src, last) : unchanged(src, staged) || unchanged(src, sent))
+	if (is_dir ? unchanged(src, last)
+		   : unchanged(src, staged) || (unchanged(src, sent) && is_whole(sent)))
 		return false;
 	if (!is_dir && last && last->type != S_IFDIR && !(suspect && last == staged))
 		expect_same(expect, &last->shared);

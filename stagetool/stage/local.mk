@@ -5,6 +5,7 @@ libstage_la_SOURCES = \
 	stagetool/stage/check_reader.c \
 	stagetool/stage/delta.c stagetool/stage/delta.h \
 	stagetool/stage/estimate.c stagetool/stage/estimate.h \
+	stagetool/stage/incomplete.c \
 	stagetool/stage/inside.c stagetool/stage/inside.h \
 	stagetool/stage/item_filter.c stagetool/stage/item_filter.h \
 	stagetool/stage/manifest.c stagetool/stage/manifest.h stagetool/stage/manifest_private.h \
@@ -23,6 +24,7 @@ libstage_la_SOURCES = \
 	stagetool/stage/receipt.c \
 	stagetool/stage/records.c stagetool/stage/records.h \
 	stagetool/stage/stage_in.c stagetool/stage/stage_in.h \
+	stagetool/stage/stage_in_replaced.c \
 	stagetool/stage/stage_in_target.c \
 	stagetool/stage/stage_in_undo.c \
 	stagetool/stage/stage_out.c stagetool/stage/stage_out.h \

@@ -27,7 +27,8 @@ struct manifest_identity {
 	uint32_t mtime_nsec, ctime_nsec;
 };
 
-/* The mode of a directory that is only known to be on the way to something, or not yet complete. */
+/* The mode of a directory that is only known to be on the way to something, or not yet complete; and
+ * of a file that lacks an attribute. */
 #define MANIFEST_MODE_UNKNOWN UINT32_MAX
 
 struct manifest_entry {

@@ -31,10 +31,10 @@ static void put(struct transfer_item *item, const struct copy_item *entry, uint6
 	const struct stat *local, uint32_t run)
 {
 	const struct stat *src = entry->src, *seen = local ? local : src;
+	bool whole = (local || !S_ISDIR(src->st_mode)) && !transfer_lacks_attribute(item, entry);
 	struct manifest_entry record = {
 		.type = src->st_mode & S_IFMT,
-		.mode = local || !S_ISDIR(src->st_mode) ? seen->st_mode & 07777
-							: MANIFEST_MODE_UNKNOWN,
+		.mode = whole ? seen->st_mode & 07777 : MANIFEST_MODE_UNKNOWN,
 		.uid = seen->st_uid,
 		.gid = seen->st_gid,
 		.pair = item->pair,
@@ -113,6 +113,13 @@ static enum copy_answer enter_dir(struct transfer_item *item, const struct copy_
 	return bring ? COPY_SEND : COPY_SKIP;
 }
 
+static void note_replaced(struct transfer_item *item, const struct copy_item *entry)
+{
+	pthread_mutex_lock(&item->transfer->lock);
+	stage_in_replaced_add(item->replaced, dir_of(item, entry), name_of(item, entry));
+	pthread_mutex_unlock(&item->transfer->lock);
+}
+
 static enum copy_answer decide(void *ctx, const struct copy_item *entry, const struct stat *dst,
 	struct copy_expect *expect, struct copy_tag *tag)
 {
@@ -140,8 +147,10 @@ static enum copy_answer decide(void *ctx, const struct copy_item *entry, const s
 	}
 	if (delta == DELTA_IN_ADOPT)
 		put(item, entry, 0, dst, 0);
-	if (delta == DELTA_IN_REPLACE)
+	if (delta == DELTA_IN_REPLACE) {
 		expect_dst(dst, expect);
+		note_replaced(item, entry);
+	}
 	return delta == DELTA_IN_BRING || delta == DELTA_IN_REPLACE ? COPY_SEND : COPY_SKIP;
 }
 
@@ -214,6 +223,7 @@ int stage_in(struct transfer_item *item, struct stage_in_brought *brought, struc
 	int rc = stage_in_target(item, &target, err);
 
 	brought->existed = target.exists;
+	item->replaced = &brought->replaced;
 	if (rc == 0)
 		rc = find_records(item, &target, err);
 	if (rc == 0)
@@ -221,6 +231,7 @@ int stage_in(struct transfer_item *item, struct stage_in_brought *brought, struc
 	if (rc == 0)
 		rc = run_copy(item, &target, err);
 	filter_free(item->filter);
+	transfer_forget_notes(item);
 	brought->root = take_ptr(target.root);
 	stage_in_target_free(&target);
 	return rc;

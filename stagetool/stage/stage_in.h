@@ -20,18 +20,33 @@ struct stage_in_target {
 int stage_in_target(struct transfer_item *item, struct stage_in_target *target, struct error *err);
 void stage_in_target_free(struct stage_in_target *target);
 
+/* The names of files that were there, as an earlier run had staged them, and were replaced by what
+ * their source has now. */
+struct stage_in_replaced {
+	uint64_t *keys; /* the caller's to free */
+	size_t count, room;
+	bool all; /* memory ran out: any may be */
+};
+
+void stage_in_replaced_add(struct stage_in_replaced *replaced, uint64_t dir, const char *name);
+/* Between the last add and the first has. */
+void stage_in_replaced_sort(struct stage_in_replaced *replaced);
+bool stage_in_replaced_has(
+	const struct stage_in_replaced *replaced, uint64_t dir, const char *name);
+
 /* What an item brought, for when it has to be taken back. */
 struct stage_in_brought {
 	char *root; /* its place in the stage; NULL: it did not get that far */
 	bool existed;
+	struct stage_in_replaced replaced;
 };
 
 /* Brings one item. */
 int stage_in(struct transfer_item *item, struct stage_in_brought *brought, struct error *err);
 
 /* Takes back what this run brought of an item: all of it where there was nothing before, else what
- * is as its record of this run says, and directories that are then empty. What can not be removed
- * stays. */
-void stage_in_undo(struct transfer_item *item, const struct stage_in_brought *brought);
+ * is as its record of this run says and took no earlier file's place, and directories that are then
+ * empty. What can not be removed stays. */
+void stage_in_undo(struct transfer_item *item, struct stage_in_brought *brought);
 
 #endif

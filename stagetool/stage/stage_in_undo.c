@@ -15,6 +15,7 @@
 struct undo {
 	struct transfer_item *item;
 	const char *root;
+	const struct stage_in_replaced *replaced;
 };
 
 /* Opens the directory that holds what record is about; *name is its name there. */
@@ -60,7 +61,8 @@ static int undo_file(void *ctx, const struct record *record, struct error *err)
 	struct stat st;
 	int rc;
 
-	if (!is_ours(undo, record))
+	if (!is_ours(undo, record) ||
+		stage_in_replaced_has(undo->replaced, record->parent, record->name))
 		return 0;
 	rc = dirfd = open_holder(undo, record, &name);
 	if (rc >= 0)
@@ -117,12 +119,13 @@ static void undo_whole(const struct undo *undo)
 		remove_tree(dirfd, name, NULL);
 }
 
-void stage_in_undo(struct transfer_item *item, const struct stage_in_brought *brought)
+void stage_in_undo(struct transfer_item *item, struct stage_in_brought *brought)
 {
 	const struct records_ops ops = { undo_enter, undo_file, undo_directory };
-	struct undo undo = { item, brought->root };
+	struct undo undo = { item, brought->root, &brought->replaced };
 	struct error err = ERROR_INIT;
 
+	stage_in_replaced_sort(&brought->replaced);
 	if (!brought->existed)
 		undo_whole(&undo);
 	if (records_walk(item->transfer->manifest, brought->root, &ops, &undo, &err) < 0 &&

@@ -56,9 +56,10 @@ static void put(
 static void put_sent(struct stage_out *out, const struct copy_item *entry, const struct stat *dst)
 {
 	const struct stat *src = entry->src;
+	bool whole = !transfer_lacks_attribute(&out->item, entry) || S_ISDIR(src->st_mode);
 	struct manifest_entry record = {
 		.type = src->st_mode & S_IFMT,
-		.mode = src->st_mode & 07777,
+		.mode = whole ? src->st_mode & 07777 : MANIFEST_MODE_UNKNOWN,
 		.uid = src->st_uid,
 		.gid = src->st_gid,
 		.pair = out->item.pair,

@@ -71,7 +71,7 @@ void transfer_tell(struct transfer_item *item, const struct copy_item *entry, co
 {
 	const struct transfer_context *context = item->transfer->context;
 	autofree char *below = entry ? copy_item_path(entry) : NULL;
-	autofree char *path = path_join(item->shown, below ? below : "");
+	autofree char *path = path_join(item->shown, below ? below : entry ? entry->name : "");
 	const char *named = path ? path : item->shown;
 
 	pthread_mutex_lock(&item->transfer->lock);
@@ -94,6 +94,8 @@ void transfer_tell_outcome(struct transfer_item *item, const struct copy_item *e
 		[COPY_SPECIAL] = "special",
 	};
 
+	if (outcome == COPY_ATTRIBUTE)
+		transfer_note_attribute(item, entry, err);
 	if (kinds[outcome])
 		transfer_tell(item, entry, kinds[outcome], err ? err->text : kinds[outcome]);
 }

@@ -27,7 +27,7 @@ static int stage_in_item(
 }
 
 static void undo(
-	struct transfer *transfer, const struct plan *plan, const struct stage_in_brought *brought)
+	struct transfer *transfer, const struct plan *plan, struct stage_in_brought *brought)
 {
 	for (size_t i = 0; i < plan->count; i++) {
 		struct transfer_item item = { .transfer = transfer, .plan = &plan->items[i] };
@@ -101,8 +101,10 @@ int transfer_in(const struct transfer_context *context, const struct plan *plan,
 	transfer_begin(&transfer, context);
 	rc = transfer_in_open(&transfer, plan, results, brought, err);
 	transfer_end(&transfer);
-	for (size_t i = 0; i < plan->count; i++)
+	for (size_t i = 0; i < plan->count; i++) {
 		free(brought[i].root);
+		free(brought[i].replaced.keys);
+	}
 	free(brought);
 	return rc;
 }

@@ -134,6 +134,7 @@ static int send_item(struct stage_out *out, struct error *err)
 static void stage_out_end(struct stage_out *out)
 {
 	filter_free(out->item.filter);
+	transfer_forget_notes(&out->item);
 	if (out->rootfd >= 0)
 		close(out->rootfd);
 }

@@ -28,6 +28,8 @@ struct transfer_item {
 	uint32_t pair;
 	uint64_t root_dir;     /* the directory of the root's record in tree 0 */
 	const char *root_name; /* NULL: the root is the stage itself, which has no record */
+	struct stage_in_replaced *replaced; /* of a stage-in, under transfer's lock */
+	struct transfer_note *notes; /* of entries that lack an attribute, under transfer's lock */
 };
 
 void transfer_begin(struct transfer *transfer, const struct transfer_context *context);
@@ -48,6 +50,14 @@ void transfer_tell(struct transfer_item *item, const struct copy_item *entry, co
 /* The same for an outcome of the engine; those that are none are passed over. */
 void transfer_tell_outcome(struct transfer_item *item, const struct copy_item *entry,
 	enum copy_outcome outcome, const struct error *err);
+/* An attribute of entry could not be set: where it can be another time, the entry is recorded with
+ * MANIFEST_MODE_UNKNOWN, and done again by the next run. Any thread; without memory it is only
+ * told. */
+void transfer_note_attribute(
+	struct transfer_item *item, const struct copy_item *entry, const struct error *err);
+/* Whether that was so; it is forgotten. Any thread. */
+bool transfer_lacks_attribute(struct transfer_item *item, const struct copy_item *entry);
+void transfer_forget_notes(struct transfer_item *item);
 /* The item as a whole failed, or could not be begun. */
 void transfer_fail(struct transfer_item *item, const struct error *err);
 
