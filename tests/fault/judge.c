@@ -158,18 +158,38 @@ static const char *left_over(const struct snapshot *now)
 	return NULL;
 }
 
-/* Where the filesystem says that it has no extended attributes there is nothing to miss. */
+/* Where the filesystem says that it has no extended attributes there is nothing to miss. A
+ * directory that was there before is not ours to change. */
 static unsigned excused(const struct point *point)
 {
 	const struct call *call = calls_find(point->call);
-	bool reads = call && (strstr(call->name, "listxattr") || strstr(call->name, "getxattr"));
+	const char *name = call ? call->name : "";
 
-	return reads && point->action == TRACE_FAIL && point->error == EOPNOTSUPP ? IGNORE_XATTRS
-										  : 0;
+	if (point->action == TRACE_LATE && point->error == EEXIST && strstr(name, "mkdir"))
+		return IGNORE_DIR_MODES | IGNORE_DIR_TIMES;
+	if (point->action == TRACE_FAIL && point->error == EOPNOTSUPP &&
+		(strstr(name, "listxattr") || strstr(name, "getxattr")))
+		return IGNORE_XATTRS;
+	return 0;
 }
 
-/* What is equal in size, mtime, mode and owner is left as it is: an attribute that was refused for
- * good, and was told, is not asked for again; nor are the times of symlinks and FIFOs. */
+/* An attribute that was refused for good, which was told, is not asked for again. */
+static bool is_refusal(const struct point *point)
+{
+	static const char *const calls[] = { "xattr", "fchmod", "fchown", "utimensat" };
+	static const int errnos[] = { EPERM, EACCES, EOPNOTSUPP, ERANGE, EINVAL, ENOENT };
+	const struct call *call = calls_find(point->call);
+	bool attribute = false, final = false;
+
+	for (size_t i = 0; call && i < sizeof(calls) / sizeof(calls[0]); i++)
+		attribute |= strstr(call->name, calls[i]) != NULL;
+	for (size_t i = 0; i < sizeof(errnos) / sizeof(errnos[0]); i++)
+		final |= point->error == errnos[i];
+	return attribute && final;
+}
+
+/* What is equal in size, mtime, mode and owner is left as it is, whatever its extended attributes;
+ * so are symlinks and FIFOs, whatever their times. */
 static unsigned excused_repair(
 	const struct scenario *scenario, const struct point *point, bool warned)
 {
@@ -177,7 +197,7 @@ static unsigned excused_repair(
 	bool xattr = call && strstr(call->name, "xattr");
 
 	/* of a job's results there is nothing left to ask again for */
-	if (scenario->job && warned)
+	if (warned && (scenario->job || is_refusal(point)))
 		return IGNORE_ATTRIBUTES;
 	return IGNORE_OTHER_TIMES | excused(point) | (xattr && warned ? IGNORE_XATTRS : 0);
 }
