@@ -93,16 +93,46 @@ static int end_settle(struct end *end, struct record *record, int lock, struct e
 	return 0;
 }
 
+static bool end_is_at(const struct state *state, const char *name, enum record_state at)
+{
+	struct record *record = NULL;
+	bool is = record_load(state, name, &record, NULL) == 0 && record->state == at;
+
+	record_free(record);
+	return is;
+}
+
+/* A reap may be at work on it, for as long as a server does not answer. What is kept is the reap's
+ * anyway; what is being sent is in good hands. Neither is the node's fault. */
+static int end_busy(
+	struct end *end, const char *name, bool kept, struct error *busy, struct error *err)
+{
+	if (kept)
+		return 0;
+	if (!end_is_at(end->node->state, name, RECORD_RETURNING) &&
+		!end_is_at(end->node->state, name, RECORD_KEPT))
+		return error_set(err, busy->code, "%s", busy->text);
+	node_verdict_set(
+		end->verdict, NODE_JOB, strdup("another process is still sending the results"));
+	return 0;
+}
+
 static int end_attempt(struct end *end, const char *name, struct error *err)
 {
 	const struct state *state = end->node->state;
+	bool kept = end_is_at(state, name, RECORD_KEPT);
+	struct error locking = ERROR_INIT;
 	struct record *record = NULL;
 	autofree char *file = NULL;
 	int lock, code;
 
 	if (asprintf(&file, "%s.lock", name) < 0)
 		return error_sys(err, -ENOMEM, "record %s", name);
-	lock = state_lock(state->jobs, file, END_WAIT, err);
+	lock = state_lock(state->jobs, file, kept ? 0 : END_WAIT, &locking);
+	if (lock == -EBUSY)
+		return end_busy(end, name, kept, &locking, err);
+	if (lock < 0)
+		error_set(err, lock, "%s", locking.text);
 	code = lock < 0 ? lock : record_load(state, name, &record, err);
 	if (!code) {
 		code = end_settle(end, record, lock, err);

@@ -49,11 +49,12 @@ static bool reap_is_over(const struct record *record)
 	return record->until && record->until <= (uint64_t)time(NULL);
 }
 
+/* Only what is kept waits: what died while it was sent has not failed. */
 static bool reap_is_due(const struct reap *reap, const struct record *record)
 {
 	uint64_t now = (uint64_t)time(NULL);
 
-	return reap->options->now || record->next_try <= now ||
+	return record->state != RECORD_KEPT || reap->options->now || record->next_try <= now ||
 	       record->next_try > now + WAIT_MOST || reap_is_over(record);
 }
 

@@ -48,16 +48,15 @@ static void settle_tell(const struct node *node, const struct record *record, ch
 int node_return_and_tell(
 	const struct node *node, struct record *record, int lock, struct error *err)
 {
+	bool kept = record->state == RECORD_KEPT && record->reason;
 	autofree char *known = NULL;
-	int code;
+	int code = record_set(&known, kept ? record->reason : "", err);
 
-	if (record->state == RECORD_KEPT && record->reason && !(known = strdup(record->reason)))
-		return error_sys(err, -ENOMEM, "job %s", record->job_id);
-	code = node_return(node, record, lock, err);
-	if (record->state == RECORD_RETURNING)
+	if (!code)
+		code = node_return(node, record, lock, err);
+	if (!known || record->state == RECORD_RETURNING)
 		return code;
-	if (record->state != RECORD_KEPT || !known || !record->reason ||
-		strcmp(known, record->reason))
+	if (record->state != RECORD_KEPT || !record->reason || strcmp(known, record->reason))
 		settle_tell(node, record, node_return_notice(record));
 	return code;
 }

@@ -68,6 +68,8 @@ json_t *status_json(const struct record *record, const struct status_progress *p
 		status_set_number(object, "created", record->created) ||
 		status_set_number(object, "changed", record->changed) ||
 		status_set_number(object, "until", record->until) ||
+		status_set_number(object, "next_try", record->next_try) ||
+		status_set_number(object, "superseded", record->superseded) ||
 		status_set_number(object, "reserved_bytes", record->reserved_bytes) ||
 		status_set_outcomes(object, record) ||
 		(progress && status_set_progress(object, progress));

@@ -117,6 +117,10 @@ static void status_print_head(FILE *stream, const json_t *status)
 	if (status_string(status, "dir"))
 		status_print(stream, " on tier ", status_string(status, "tier"));
 	status_print_time(stream, "\n  kept until ", status_number(status, "until"));
+	if (status_number(status, "superseded"))
+		fputs("\n  not sent over the results of a later attempt", stream);
+	else
+		status_print_time(stream, "\n  next try ", status_number(status, "next_try"));
 	status_print(stream, "\n  reason: ", status_string(status, "reason"));
 }
 

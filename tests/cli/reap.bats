@@ -166,6 +166,16 @@ edit() {
 	tier_is_empty
 }
 
+@test "reap: one that died while it tried again is finished by the next, whatever its time was" {
+	kept
+	chown 65534 closed
+	edit 7.0 state '"returning"'
+	reap
+	status_is 0
+	[ -e closed/x/r ]
+	record_says 7.0 done false
+}
+
 @test "reap: what a prolog that was killed has left is cleared away" {
 	node_setup
 	big_source
@@ -280,6 +290,46 @@ edit() {
 	record_says 7.0 kept true
 	[ -e tier/7.0/results/r ]
 	[ "$(ls out)" = x ]
+}
+
+@test "reap: one that hangs on what is kept keeps no epilog waiting" {
+	kept
+	job 7 1
+	specs "out results:$work/out/%j"
+	hook prolog
+	as_job mkdir results
+	as_job touch results/second
+	exec 8>state/jobs/7.0.lock
+	flock 8
+	hook epilog
+	exec 8>&-
+	status_is 0
+	reports "verdict ok"
+	[ -e out/7/second ]
+	record_says 7.0 kept true
+}
+
+@test "reap: SIGTERM ends it; what it was at is kept, and tried again by the next" {
+	node_setup
+	mkdir closed
+	big_source 100
+	specs "in $work/src:data" "out data:$work/closed/x"
+	hook prolog
+	as_job sh -c 'find data -type f -exec touch {} +'
+	hook epilog
+	record_says 7.0 kept true
+	chown 65534 closed
+	"$STAGETOOL" reap --now --conf=conf 2>said 3>&- &
+	pid=$!
+	wait_until grep -q '"state": "returning"' state/jobs/7.0.json
+	kill $pid
+	wait $pid && ended=0 || ended=$?
+	if ! grep -q '"state": "done"' state/jobs/7.0.json; then
+		[ "$ended" -ne 0 ]
+		reap
+	fi
+	record_says 7.0 done false
+	diff -rq src closed/x
 }
 
 @test "reap: directories that no record knows are named, and go only if told and old" {

@@ -118,6 +118,8 @@ resume() {
 
 @test "resume: status does not show what resume needs" {
 	kept
+	run as_user ./tool status --conf=conf 7
+	says "next try 20"
 	run as_user ./tool status --conf=conf --json 7
 	status_is 0
 	[[ $output != *'"record"'* ]]

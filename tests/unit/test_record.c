@@ -88,6 +88,10 @@ static void test_round_trip(void **unused)
 	(void)unused;
 	record->present = true;
 	record->until = 1234567890;
+	record->next_try = 1234560000;
+	record->superseded = 3;
+	record->told = 1;
+	record->tier_ino = 128;
 	set(&record->output, "/home/u/slurm \xc3\xa4.out");
 	add_outcome(record);
 	if (record_save(&state, record, RECORD_KEPT, &err))
@@ -102,6 +106,10 @@ static void test_round_trip(void **unused)
 	assert_true(read->present);
 	assert_null(read->job_name);
 	assert_int_equal(read->until, 1234567890);
+	assert_int_equal(read->next_try, 1234560000);
+	assert_int_equal(read->superseded, 3);
+	assert_int_equal(read->told, 1);
+	assert_int_equal(read->tier_ino, 128);
 	assert_int_equal(read->uid, 1000);
 	assert_int_equal(read->n_outcomes, 1);
 	assert_string_equal(read->outcomes[0].text, "results:/proj/\xfe");
