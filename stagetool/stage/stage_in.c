@@ -108,7 +108,8 @@ static enum copy_answer enter_dir(struct transfer_item *item, const struct copy_
 		put(item, entry, tag->id, NULL, manifest_run(item->transfer->manifest));
 	else if (!known)
 		put(item, entry, tag->id, dst, 0);
-	if (dst && (bring || known))
+	/* Also one that was not there when it was looked for: ours, whatever the answer to mkdir was. */
+	if (bring || known)
 		expect->kind = COPY_EXPECT_ANY;
 	return bring ? COPY_SEND : COPY_SKIP;
 }
