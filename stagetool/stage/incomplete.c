@@ -3,14 +3,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/retry.h"
 
+/* A file of several names is told once for each of them, and may be told twice: it is known by its
+ * inode, to the end of the item. */
 struct transfer_note {
 	struct transfer_note *next;
+	dev_t dev;
+	ino_t ino; /* 0: known by its path */
 	char path[];
 };
+
+static bool is_linked(const struct copy_item *entry)
+{
+	return !S_ISDIR(entry->src->st_mode) && entry->src->st_nlink > 1;
+}
 
 /* Whether an attribute that could not be set can be another time: not one that is refused. */
 static bool may_come(int code)
@@ -29,37 +39,50 @@ void transfer_note_attribute(
 	if (!note)
 		return;
 	memcpy(note->path, path, size);
+	note->dev = entry->src->st_dev;
+	note->ino = is_linked(entry) ? entry->src->st_ino : 0;
 	pthread_mutex_lock(&item->transfer->lock);
 	note->next = item->notes;
 	item->notes = note;
 	pthread_mutex_unlock(&item->transfer->lock);
 }
 
-static struct transfer_note *take(struct transfer_item *item, const char *path)
+static bool note_has_path(struct transfer_item *item, const char *path)
 {
 	struct transfer_note **at = &item->notes, *note;
 
-	while (*at && strcmp((*at)->path, path) != 0)
+	while (*at && ((*at)->ino || strcmp((*at)->path, path) != 0))
 		at = &(*at)->next;
 	note = *at;
-	if (note)
-		*at = note->next;
-	return note;
+	if (!note)
+		return false;
+	*at = note->next;
+	free(note);
+	return true;
+}
+
+static bool note_has_inode(const struct transfer_item *item, const struct stat *st)
+{
+	for (const struct transfer_note *note = item->notes; note; note = note->next) {
+		if (note->ino == st->st_ino && note->dev == st->st_dev)
+			return true;
+	}
+	return false;
 }
 
 bool transfer_lacks_attribute(struct transfer_item *item, const struct copy_item *entry)
 {
-	struct transfer_note *note = NULL;
 	autofree char *path = NULL;
-	bool lacks;
+	bool lacks = false;
 
 	pthread_mutex_lock(&item->transfer->lock);
-	path = item->notes ? copy_item_path(entry) : NULL;
-	if (path)
-		note = take(item, path);
+	if (item->notes && is_linked(entry)) {
+		lacks = note_has_inode(item, entry->src);
+	} else if (item->notes) {
+		path = copy_item_path(entry);
+		lacks = path && note_has_path(item, path);
+	}
 	pthread_mutex_unlock(&item->transfer->lock);
-	lacks = note != NULL;
-	free(note);
 	return lacks;
 }
 

@@ -55,7 +55,7 @@ void transfer_tell_outcome(struct transfer_item *item, const struct copy_item *e
  * told. */
 void transfer_note_attribute(
 	struct transfer_item *item, const struct copy_item *entry, const struct error *err);
-/* Whether that was so; it is forgotten. Any thread. */
+/* Whether that was so. Any thread. */
 bool transfer_lacks_attribute(struct transfer_item *item, const struct copy_item *entry);
 void transfer_forget_notes(struct transfer_item *item);
 /* The item as a whole failed, or could not be begun. */
