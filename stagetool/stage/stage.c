@@ -89,6 +89,10 @@ int stage_open(int tierfd, const struct record *record, struct error *err)
 	if (!name)
 		return error_sys(err, -ENOMEM, "stage of job %s", record->job_id);
 	fd = stage_open_name(tierfd, name, err);
+	/* that it is gone, and what was in it lost, is not said after one look */
+	if (fd == -ENOENT && fstatat(tierfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return error_set(err, -EIO, "%s/%s: it is there, and can not be opened",
+			record->tier_path, name);
 	if (fd < 0)
 		return error_prefix(err, fd, "%s", record->tier_path);
 	if (fstat(fd, &st))
