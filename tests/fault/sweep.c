@@ -218,7 +218,7 @@ int main(int argc, char **argv)
 	char root[] = "/tmp/stagetool-fault.XXXXXX";
 	struct settings settings = {
 		.crew = { .root = root, .workers = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) },
-		.scenario = "*", .limit = 1200, .kills = 200,
+		.scenario = "*", .limit = 700, .kills = 130,
 	};
 	int status;
 
