@@ -202,7 +202,8 @@ static unsigned excused_repair(
 	/* of a job's results there is nothing left to ask again for */
 	if (warned && (scenario->job || is_refusal(point)))
 		return IGNORE_ATTRIBUTES;
-	return IGNORE_OTHER_TIMES | excused(scenario, point) | (xattr && warned ? IGNORE_XATTRS : 0);
+	return IGNORE_OTHER_TIMES | excused(scenario, point) |
+	       (xattr && warned ? IGNORE_XATTRS : 0);
 }
 
 /* Whether a path is one that a user named, and not the node's. */
@@ -341,7 +342,8 @@ void judge_repair(const struct scenario *scenario, const struct world *world,
 	struct snapshot *now = snapshot_take(target);
 	unsigned ignore = world->ignore | excused_repair(scenario, point, warned) |
 		scenario->ignore_repaired;
-	/* a name of a file whose other name was done again has a new ctime, and counts as changed */
+	/* a name of a file whose other name was done again has a new ctime, and counts as changed
+	 */
 	bool kept = point->every && call && !strcmp(call->name, "utimensat") &&
 		WIFEXITED(result->status) && WEXITSTATUS(result->status) == 5;
 
