@@ -50,12 +50,11 @@ static int dir_state(const struct copy_dir *dir)
 	return atomic_load_explicit(&dir->state, memory_order_acquire);
 }
 
-/* Whether it can be taken for its source: what an earlier run finished, whoever knows of it. */
+/* Whether it can be taken for its source: what an earlier run finished, or was killed at between
+ * mode and times, whoever knows of it. */
 static bool dir_is_like_source(const struct copy_dir *dir, const struct stat *st)
 {
-	return st->st_mode == dir->src.st_mode &&
-	       st->st_mtim.tv_sec == dir->src.st_mtim.tv_sec &&
-	       st->st_mtim.tv_nsec == dir->src.st_mtim.tv_nsec;
+	return st->st_mode == dir->src.st_mode;
 }
 
 /* A directory of ours that says no even to us, as its source does (a read-only tree that is copied
