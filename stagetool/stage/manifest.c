@@ -91,6 +91,7 @@ static int grow(struct manifest *manifest)
 	if (!rc)
 		rc = mdb_env_set_mapsize(manifest->env, info.me_mapsize * 2);
 	manifest->map = NULL;
+	manifest_map_find(manifest);
 	pthread_rwlock_unlock(&manifest->map_lock);
 	return rc;
 }

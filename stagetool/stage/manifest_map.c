@@ -11,7 +11,7 @@
 
 /* So many bytes of mapped files may count as this process's memory. A fault maps the pages around
  * it, too: what is mapped is more than what was touched. */
-#define MAPPED_MOST (32UL * 1024 * 1024)
+#define MAPPED_MOST (24UL * 1024 * 1024)
 
 /* A pointer into the map: LMDB itself does not say where it is. */
 static const void *some_value(struct manifest *manifest, MDB_txn *txn)
