@@ -49,7 +49,8 @@ bool outcome_complete(const struct summary *summary, const struct spec *spec, bo
 
 static bool outcome_is_fatal(const char *kind, bool out)
 {
-	return (out && !strcmp(kind, "vanished")) || !strcmp(kind, "failed") || !strcmp(kind, "changed") || !strcmp(kind, "conflict");
+	return (out && !strcmp(kind, "vanished")) || !strcmp(kind, "failed") ||
+	       !strcmp(kind, "changed") || !strcmp(kind, "conflict");
 }
 
 char *outcome_reason(const struct outcome *outcome)

@@ -25,8 +25,9 @@ struct outcome {
 	struct summary summary;
 };
 
-/* Whether the counts mean that all of a spec's data arrived. A file that vanished is not there to
- * arrive; a kept conflict arrived beside. */
+/* Whether the counts mean that all of a spec's data arrived. What vanished from a source is not there
+ * to arrive; what seems to have vanished from a stage must not be removed with it. A kept conflict
+ * arrived beside. */
 bool outcome_complete(const struct summary *summary, const struct spec *spec, bool out);
 
 /* "stage-in SPEC: PATH: TEXT, and 3 more" of the first problem that keeps it from being complete.

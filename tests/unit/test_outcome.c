@@ -86,6 +86,9 @@ static void test_complete(void **state)
 	struct summary summary = { .counts.files = 5, .counts.vanished = 1, .counts.special = 1 };
 
 	(void)state;
+	assert_true(outcome_complete(&summary, &keep, false));
+	assert_false(outcome_complete(&summary, &keep, true));
+	summary.counts.vanished = 0;
 	assert_true(outcome_complete(&summary, &keep, true));
 	summary.counts.conflicts = 1;
 	assert_true(outcome_complete(&summary, &keep, true));
