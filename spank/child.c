@@ -74,7 +74,6 @@ static void channel_read(struct channel *channel)
 static void become_child(char *const arguments[], char *const environment[], int report, int errors,
 	pid_t parent, bool follow_parent)
 {
-	static const int restored[] = { SIGCHLD, SIGPIPE, SIGTERM, SIGINT, SIGHUP, SIGQUIT };
 	sigset_t none;
 	int null = open("/dev/null", O_RDWR);
 
@@ -92,8 +91,8 @@ static void become_child(char *const arguments[], char *const environment[], int
 	if (close_range(CHILD_REPORT_FD + 1, ~0U, 0) < 0)
 		for (int fd = CHILD_REPORT_FD + 1; fd < 1024; fd++)
 			close(fd);
-	for (size_t i = 0; i < sizeof(restored) / sizeof(restored[0]); i++)
-		signal(restored[i], SIG_DFL);
+	for (int number = 1; number < NSIG; number++)
+		signal(number, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execve(arguments[0], arguments, environment);

@@ -16,4 +16,10 @@ stage_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 stage_la_LDFLAGS = -module -avoid-version -shared -Wl,-z,lazy \
 	-export-symbols-regex '^(slurm_spank_.*|plugin_name|plugin_type|plugin_version|spank_plugin_version)$$'
 stage_la_LIBADD = libspec.la libbase.la $(INIH_LIBS)
+
+# Slurm opens stage.so; libtool's description of it is of no use there.
+install-data-hook:
+	rm -f $(DESTDIR)$(plugindir)/stage.la
+uninstall-hook:
+	rm -f $(DESTDIR)$(plugindir)/stage.so
 endif

@@ -1,4 +1,4 @@
-EXTRA_DIST += tests/cases.md tests/lib tests/lint tests/cli tests/slurm packaging/debian-packages
+EXTRA_DIST += tests/cases.md tests/lib tests/lint tests/cli packaging/debian-packages
 
 include tests/unit/local.mk
 include tests/slurm/local.mk

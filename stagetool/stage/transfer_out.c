@@ -94,7 +94,7 @@ static int run_copy(struct stage_out *out, struct error *err)
 	transfer_options(&out->item, &run.options);
 	run.options.publish = true;
 	run.options.durable = true;
-	run.options.inherit_group = true;
+	run.options.inherit_group = geteuid() != 0;
 	run.options.conflict = conflict_policy(out);
 	run.options.conflict_suffix =
 		context->conflict_suffix ? context->conflict_suffix : "conflict";

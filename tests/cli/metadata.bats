@@ -50,6 +50,36 @@ traced() {
 	no_temporaries d
 }
 
+# Staged in, given another name (so that the manifest knows nothing of it), and sent back: s, d/s and back.
+round_trip() {
+	"$@" "$STAGETOOL" in s --dir d -q &&
+		every_kind_same s d/s &&
+		mv d/s d/made &&
+		"$@" "$STAGETOOL" out --dir d made:back -q &&
+		every_kind_same s back
+}
+
+@test "the same into a stage and back from it" {
+	need_tools
+	every_kind s
+	run round_trip env
+	status_is 0
+	no_temporaries back
+}
+
+@test "the same into a stage and back from it, for an ordinary user" {
+	need_root
+	need_tools
+	declare -f every_kind every_kind_names every_kind_bytes every_kind_links every_kind_attributes \
+		every_kind_times >build
+	echo 'every_kind s' >>build
+	give_user
+	as_user bash build
+	run round_trip as_user
+	status_is 0
+	no_temporaries back
+}
+
 @test "the same by every engine" {
 	need_tools
 	every_kind s
@@ -172,6 +202,7 @@ traced() {
 	# each is created for exactly those who may have it in the end
 	diff <(sed -nE 's/.*stagetool-tmp.*O_CREAT[^,]*, (0[0-7]+).*/\1/p' log | sort) \
 		<(printf '%s\n' 0400 0600 0640 0644)
-	run grep -E 'mkdir(at)?\(.*, 0?[0-7]?[0-7][0-7]*[1-7]\)' log
+	# a sanitizer makes sure of the directories of its reports, by absolute names
+	run grep -E 'mkdir(at)?\([^/]*, 0?[0-7]?[0-7][0-7]*[1-7]\)' log
 	[ -z "$output" ]
 }

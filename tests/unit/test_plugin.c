@@ -103,6 +103,7 @@ static void test_clean(void **state)
 	int leak = dup2(STDIN_FILENO, 8);
 	struct heard heard = { 0 };
 	sigset_t blocked, before;
+	const char *ignored;
 	int status;
 
 	(void)state;
@@ -123,7 +124,11 @@ static void test_clean(void **state)
 	signal(SIGPIPE, SIG_DFL);
 	close(leak);
 	assert_int_equal(strncmp(heard.report, "[3][this]", 9), 0);
-	assert_non_null(strstr(heard.report, "SigBlk:0000000000000000SigIgn:0000000000000000"));
+	ignored = strstr(heard.report, "SigBlk:0000000000000000SigIgn:");
+	assert_non_null(ignored);
+	/* The C library keeps 32 and 33 to itself: whoever started this test may ignore them. */
+	assert_int_equal(strtoull(ignored + strlen("SigBlk:0000000000000000SigIgn:"), NULL, 16) &
+			~0x180000000ULL, 0);
 }
 
 static void test_stopped(void **state)

@@ -610,7 +610,7 @@ static int publish_at_once(const struct copy_expect *expect)
 	assert_int_equal(pipe(gate), 0);
 	for (int i = 0; i < PROCESSES; i++) {
 		if (fork() == 0) {
-			char temp[PUBLISH_TEMP_SIZE], text[16], c;
+			char temp[PUBLISH_TEMP_SIZE], text[24], c;
 			struct publish_request request = { .dirfd = dir.fd, .dev = dir.dev,
 				.temp = temp, .name = "f", .expect = expect, .suffix = "job" };
 			struct publish_result result;
