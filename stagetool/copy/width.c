@@ -86,21 +86,35 @@ static int64_t width_queued(void)
 	return sscanf(text, "%lld %lld", &on_processor, &queued) == 2 ? queued : 0;
 }
 
-/* Microseconds that this thread has slept so far, from a point of no meaning; never 0. */
-static uint64_t width_slept(void)
+/* Time that this thread has not slept so far, in ns. */
+static int64_t width_awake(void)
 {
-	int64_t slept = width_nanoseconds(CLOCK_MONOTONIC) -
-			width_nanoseconds(CLOCK_THREAD_CPUTIME_ID) - width_queued();
-
-	return slept < 1000 ? 1 : (uint64_t)slept / 1000;
+	return width_nanoseconds(CLOCK_THREAD_CPUTIME_ID) + width_queued();
 }
 
+/* The start of a sample: what this thread has slept until now, in ns from a point of no meaning,
+ * never 0. Looking at the clocks takes time and may itself be interrupted. So the wall clock is read
+ * last at the start and first at the end: what comes in between makes a sample shorter, not longer.
+ */
 uint64_t copy_width_start(const struct copy *copy, unsigned worker)
 {
+	int64_t awake;
+
 	if (copy->options.threads || copy->workers[worker].sample != 1 ||
 		pool_width(copy->pool) >= copy->max_width)
 		return 0;
-	return width_slept();
+	awake = width_awake();
+	return (uint64_t)(width_nanoseconds(CLOCK_MONOTONIC) - awake) | 1;
+}
+
+/* Microseconds asleep since start; at most 10 s. */
+static unsigned width_slept(uint64_t start)
+{
+	int64_t now = width_nanoseconds(CLOCK_MONOTONIC), slept = now - width_awake() - (int64_t)start;
+
+	if (slept < 0)
+		return 0;
+	return slept > 10000000000 ? 10000000 : (unsigned)(slept / 1000);
 }
 
 static int width_compare(const void *a, const void *b)
@@ -124,14 +138,13 @@ static unsigned width_median(const struct copy_latency *latency)
 void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start, unsigned crowd)
 {
 	struct copy_latency *latency = &copy->latency[what];
-	uint64_t now = start ? width_slept() : 0, took = now > start ? now - start : 0;
-	unsigned median = 0, width = 0;
+	unsigned median = 0, width = 0, slept;
 
 	if (!start || crowd > 1)
 		return;
+	slept = width_slept(start);
 	pthread_mutex_lock(&copy->lock);
-	latency->microseconds[latency->count++ % COPY_SAMPLES] =
-		took > 10000000 ? 10000000 : (unsigned)took;
+	latency->microseconds[latency->count++ % COPY_SAMPLES] = slept;
 	if (latency->count >= WIDTH_FEW_SAMPLES)
 		median = width_median(latency);
 	pthread_mutex_unlock(&copy->lock);
