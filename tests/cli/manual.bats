@@ -36,6 +36,12 @@ page_options() {
 	done
 }
 
+@test "the manual has one section for each verb" {
+	local twice
+	twice=$(page | grep -E '^## ' | grep -oE 'stagetool [a-z]+' | sort | uniq -d)
+	[ -z "$twice" ] || { echo "twice: $twice"; false; }
+}
+
 @test "the options of each verb are the same in --help and in the manual" {
 	for verb in $(verbs); do
 		diff <(help_options "$verb") <(page_options "$verb") || { echo "differs: $verb"; false; }
