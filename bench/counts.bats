@@ -11,18 +11,14 @@ setup() {
 	mkdir direct slow
 	mkdir -p tree
 	for d in {1..20}; do
-		mkdir tree/$d
-		for f in {1..25}; do echo "$d $f" >tree/$d/$f; done
+		mkdir "tree/$d"
+		for f in {1..25}; do echo "$d $f" >"tree/$d/$f"; done
 	done
 	find tree -exec touch -d '2 days ago' {} +
 	cp -a tree direct/tree
 	"$STAGETOOL_BUILD/bench/slowfs" direct slow 0 3>&- &
 	slowfs=$!
-	for i in {1..100}; do
-		mountpoint -q slow && break
-		sleep 0.05
-	done
-	mountpoint -q slow
+	until mountpoint -q slow; do sleep 0.05; done
 }
 
 teardown() {
