@@ -175,21 +175,30 @@ static int search_item(struct search *search, const struct plan_item *item, int 
 	return rc;
 }
 
-int changes_find(const struct plan_item *item, int stagefd, unsigned threads,
-	const atomic_bool *cancel, struct changes *changes, struct error *err)
+int changes_count(const struct plan_item *item, int stagefd, struct manifest *manifest,
+	unsigned threads, const atomic_bool *cancel, struct changes *changes, struct error *err)
 {
-	struct search search = { .whole = strcmp(item->local, ".") == 0 };
-	struct error none = ERROR_INIT;
-	int rc = manifest_open(stagefd, false, &search.manifest, &none);
+	struct search search = { .manifest = manifest, .whole = strcmp(item->local, ".") == 0 };
+	int rc = item_filter_new(item->spec, &search.filter, err);
 
-	if (rc < 0 && rc != -ENOENT)
-		return error_set(err, rc, "%s", none.text);
-	rc = item_filter_new(item->spec, &search.filter, err);
 	if (rc == 0)
 		rc = search_item(&search, item, stagefd, threads, cancel, err);
 	filter_free(search.filter);
-	manifest_close(search.manifest);
 	*changes = (struct changes){ atomic_load(&search.entries), atomic_load(&search.bytes),
 		atomic_load(&search.unchanged) };
+	return rc;
+}
+
+int changes_find(const struct plan_item *item, int stagefd, unsigned threads,
+	const atomic_bool *cancel, struct changes *changes, struct error *err)
+{
+	struct manifest *manifest = NULL;
+	struct error none = ERROR_INIT;
+	int rc = manifest_open(stagefd, false, &manifest, &none);
+
+	if (rc < 0 && rc != -ENOENT)
+		return error_set(err, rc, "%s", none.text);
+	rc = changes_count(item, stagefd, manifest, threads, cancel, changes, err);
+	manifest_close(manifest);
 	return rc;
 }

@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "base/path.h"
+#include "report/numbers.h"
+#include "stage/changes.h"
 #include "stage/inside.h"
 #include "stage/item_filter.h"
 #include "stage/stage_out.h"
@@ -139,6 +142,22 @@ static void stage_out_end(struct stage_out *out)
 		close(out->rootfd);
 }
 
+/* After no space was left nothing more was begun: how much that is, from the local side alone. */
+static void add_rest(const struct stage_out *out, struct error *failed)
+{
+	const struct transfer_context *context = out->item.transfer->context;
+	char count[NUMBERS_SIZE], bytes[NUMBERS_SIZE];
+	struct error first = *failed;
+	struct changes rest;
+
+	if (changes_count(out->item.plan, context->stagefd, out->item.transfer->manifest,
+		    context->threads, context->cancel, &rest, NULL) < 0)
+		return;
+	error_set(failed, first.code, "%s; not sent, and still in the stage: %s (%s)", first.text,
+		numbers_count(rest.entries, "entry", "entries", count, sizeof(count)),
+		parse_format_size(rest.bytes, bytes, sizeof(bytes)));
+}
+
 /* 0 also where it failed: the others go on. Negative: cancelled. */
 static int stage_out_item(struct transfer *transfer, const struct plan_item *plan, bool records,
 	struct summary *summary, struct error *err)
@@ -168,6 +187,8 @@ static int stage_out_item(struct transfer *transfer, const struct plan_item *pla
 	stage_out_end(&out);
 	if (rc == -ECANCELED)
 		return error_set(err, rc, "stage-out %s: %s", plan->spec->text, failed.text);
+	if (rc == -ENOSPC || rc == -EDQUOT)
+		add_rest(&out, &failed);
 	if (rc < 0)
 		transfer_fail(&out.item, &failed);
 	return 0;

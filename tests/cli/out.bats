@@ -420,6 +420,23 @@ calls_on() {
 	cmp d/f t/f
 }
 
+@test "S01: of a tree, what was sent counts, and how much was not is said" {
+	need_mounts
+	mkdir -p d/r t
+	local i
+	for i in {1..8}; do head -c 300000 /dev/zero | tr '\0' x >d/r/f$i; done
+	# shellcheck disable=SC2016
+	run unshare -m sh -c 'mount -t tmpfs -o size=1m t t && "$0" out r:t/r --threads 1 --dir d; rc=$?
+		ls t/r | wc -l; exit $rc' "$STAGETOOL"
+	status_is 3
+	[ "$(tail -n 1 <<<"$output")" = 3 ]
+	# five files and the directory's own mode and times
+	says "not sent, and still in the stage: 6 entries (1.4 MiB)"
+	stage_out r:t/r
+	status_is 0
+	says "staged out 5 files"
+}
+
 @test "a stage that is full does not keep results from being sent" {
 	need_mounts
 	mkdir d
