@@ -1,4 +1,4 @@
-EXTRA_DIST += tests/fault/failcall.bats
+EXTRA_DIST += tests/fault/failcall.bats tests/fault/power.bats
 
 noinst_PROGRAMS += tests/fault/failcall tests/fault/sweep tests/fault/crowd
 tests_fault_trace = \
