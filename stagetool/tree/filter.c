@@ -142,25 +142,32 @@ void filter_free(struct filter *filter)
 	free(filter);
 }
 
-/* Whether the parts from number part on match the rest of the path, or a directory on the way. */
-static bool parts_match(const struct rule *rule, size_t part, struct cursor cursor, bool is_dir)
+/* Whether the parts match the path, or a directory on the way. Where a part after "**" does not
+ * match, that "**" takes one component more, and no earlier one has to: they have left the longest
+ * rest that there is. So the time is that of the path times that of the pattern, and no recursion
+ * is as deep. */
+static bool parts_match(const struct rule *rule, struct cursor cursor, bool is_dir)
 {
+	struct cursor resume = cursor;
+	size_t part = 0, after_any = 0; /* 0: there was no "**" yet */
 	char component[COMPONENT_SIZE];
 
-	for (; part < rule->n_parts; part++) {
-		if (part_is_any(rule->parts[part])) {
-			/* At the end it stands for what is inside, not for the directory itself. */
-			if (part + 1 == rule->n_parts)
-				return cursor_next(&cursor, component) &&
-				       (!rule->only_dirs || is_dir || !cursor_at_end(&cursor));
-			while (!parts_match(rule, part + 1, cursor, is_dir)) {
-				if (!cursor_next(&cursor, component))
-					return false;
-			}
-			return true;
+	while (part < rule->n_parts) {
+		bool any = part_is_any(rule->parts[part]);
+
+		/* At the end it stands for what is inside, not for the directory itself. */
+		if (any && part + 1 < rule->n_parts) {
+			after_any = ++part;
+			resume = cursor;
+		} else if (cursor_next(&cursor, component) &&
+			   (any || part_matches(rule->parts[part], component))) {
+			part++;
+		} else {
+			if (!after_any || !cursor_next(&resume, component))
+				return false;
+			cursor = resume;
+			part = after_any;
 		}
-		if (!cursor_next(&cursor, component) || !part_matches(rule->parts[part], component))
-			return false;
 	}
 	return !rule->only_dirs || is_dir || !cursor_at_end(&cursor);
 }
@@ -171,7 +178,7 @@ static bool rule_matches(const struct rule *rule, struct cursor cursor, bool is_
 	char component[COMPONENT_SIZE];
 
 	if (rule->by_path)
-		return parts_match(rule, 0, cursor, is_dir);
+		return parts_match(rule, cursor, is_dir);
 	while (cursor_next(&cursor, component)) {
 		if (part_matches(rule->parts[0], component))
 			return !rule->only_dirs || is_dir || !cursor_at_end(&cursor);

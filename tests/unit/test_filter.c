@@ -113,7 +113,7 @@ static struct filter *make(const char *const *patterns)
 
 static char ask(const struct filter *filter, const char *path)
 {
-	char dir[256], *name;
+	char dir[8192], *name;
 	size_t length = strlen(path);
 	bool is_dir = path[length - 1] == '/';
 
@@ -193,6 +193,32 @@ static void test_reachable(void **state)
 	}
 }
 
+/* Each "**" could stand for many numbers of directories: they are not all tried, and not each has a
+ * frame on the stack. */
+static void test_many_any(void **state)
+{
+	enum { DEPTH = 2000 };
+	static char path[2 * DEPTH + 2] = "", glob[5 * DEPTH + 4] = "-";
+	const char *list[MAX_PATTERNS] = { glob };
+	struct filter *filter;
+
+	(void)state;
+	for (int i = 0; i < DEPTH; i++) {
+		strcpy(path + 2 * i, "a/");
+		strcpy(glob + 1 + 5 * i, "**/a/");
+	}
+	filter = make(list);
+	assert_int_equal(ask(filter, path), 'n');
+	filter_free(filter);
+	strcat(glob, "c");
+	filter = make(list);
+	strcat(path, "b");
+	assert_int_equal(ask(filter, path), 'y');
+	path[sizeof(path) - 2] = 'c';
+	assert_int_equal(ask(filter, path), 'n');
+	filter_free(filter);
+}
+
 static void test_none(void **state)
 {
 	struct error err = ERROR_INIT;
@@ -228,6 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_match),
 		cmocka_unit_test(test_reachable),
+		cmocka_unit_test(test_many_any),
 		cmocka_unit_test(test_none),
 		cmocka_unit_test(test_bad),
 	};
