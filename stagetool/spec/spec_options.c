@@ -337,10 +337,11 @@ void spec_each_option(const struct spec *spec,
 {
 	for (size_t i = 0; i < N_OPTIONS; i++) {
 		const struct option *option = &options[i];
-		const char *place = (const char *)spec + option->place;
+		const char *place = (const char *)spec;
 
 		if (option->place == NO_PLACE)
 			continue;
+		place += option->place;
 		if (option->kind == OPTION_FLAG && *(const bool *)place)
 			put(ctx, option->name, NULL);
 		if (option->kind == OPTION_CHOICE &&

@@ -120,11 +120,29 @@ static char *base_escape(const char *base, bool pattern)
 	return escaped;
 }
 
+/* What is wrong with the directory that a path is relative to: what the path may not hold either. */
+static int check_base(const struct side_path *path, const char *base, struct error *err)
+{
+	for (const char *byte = base; *byte; byte++) {
+		if ((unsigned char)*byte < 0x20 || *byte == 0x7f)
+			return path_fail(path, 0, err,
+				"is relative to a directory whose name holds a control byte: "
+				"expected an absolute path, or work in another directory");
+	}
+	if (strstr(base, "/" SPEC_RESERVED_PREFIX))
+		return path_fail(path, 0, err,
+			"is relative to a directory whose name begins with " SPEC_RESERVED_PREFIX
+			", which the tool keeps for its own files: expected an absolute path, or "
+			"work in another directory");
+	return 0;
+}
+
 /* The path on the shared filesystem, absolute and cleaned. */
 static int shared_path(const struct side_path *path, const char *base, bool pattern, char **shared,
 	struct error *err)
 {
 	autofree char *prefix = NULL, *joined = NULL;
+	int rc;
 
 	if (*path->plain == '/') {
 		*shared = path_clean(path->plain);
@@ -134,12 +152,9 @@ static int shared_path(const struct side_path *path, const char *base, bool patt
 		return path_fail(path, 0, err,
 			"is a relative path on the shared filesystem, and it is not known relative "
 			"to what: expected an absolute path");
-	for (const char *byte = base; *byte; byte++) {
-		if ((unsigned char)*byte < 0x20 || *byte == 0x7f)
-			return path_fail(path, 0, err,
-				"is relative to a directory whose name holds a control byte: "
-				"expected an absolute path, or work in another directory");
-	}
+	rc = check_base(path, base, err);
+	if (rc)
+		return rc;
 	prefix = base_escape(base, pattern);
 	joined = prefix ? path_join(prefix, path->plain) : NULL;
 	*shared = joined ? path_clean(joined) : NULL;

@@ -413,6 +413,7 @@ static void test_base(void **state)
 	static const struct bad_case in = { SPEC_IN, "a:b", 1, "expected an absolute path" };
 	static const struct bad_case out = { SPEC_OUT, "a:b", 3, "expected an absolute path" };
 	static const struct bad_case odd = { SPEC_OUT, "a:b", 3, "name holds a control byte" };
+	static const struct bad_case temp = { SPEC_IN, "a:b", 1, "keeps for its own files" };
 	static const struct bad_case file = { SPEC_IN, "@specs", 2, "expected @/PATH" };
 	struct spec_list list = { 0 };
 	struct error err = ERROR_INIT;
@@ -423,6 +424,7 @@ static void test_base(void **state)
 	check_bad(&in, "");
 	check_bad(&in, "relative");
 	check_bad(&odd, "/a\nb");
+	check_bad(&temp, "/a/.stagetool-tmp.n/b");
 	check_bad(&file, NULL);
 	/* What the directory is called is only a name: no symbol, no pattern. */
 	assert_int_equal(spec_list_add(&list, SPEC_IN, "x:y", "/100%j/[a]*", &err), 0);
