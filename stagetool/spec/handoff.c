@@ -18,6 +18,8 @@
 #define STEPS "steps"
 #define JOB_ID_MAX 20
 #define FILE_MAX 65536
+/* Of a text for people, as it is written: both of them leave room for the paths. */
+#define TEXT_MAX 16384
 
 static int check_job_id(const char *job_id, struct error *err)
 {
@@ -127,10 +129,11 @@ static int write_all(int fd, const char *text, size_t length)
 	return 0;
 }
 
-/* key and text, which may hold anything, as one line. */
+/* key and text, which may hold anything, as one line; what is too long loses its end. */
 static int print_line(FILE *out, const char *key, const char *text)
 {
-	size_t size = 4 * strlen(text) + 1;
+	size_t length = strlen(text);
+	size_t size = length < TEXT_MAX / 4 ? 4 * length + 1 : TEXT_MAX;
 	autofree char *line = malloc(size);
 
 	return line && fprintf(out, "%s %s\n", key, log_escape(text, line, size)) >= 0 ? 0 : -1;
@@ -213,7 +216,7 @@ int handoff_write(
 	return 0;
 }
 
-static int read_text(int fd, char **text, struct error *err)
+static int read_text(int fd, char **text, size_t *length, struct error *err)
 {
 	autofree char *buffer = malloc(FILE_MAX + 1);
 	size_t used = 0;
@@ -232,6 +235,7 @@ static int read_text(int fd, char **text, struct error *err)
 		used += (size_t)got;
 	}
 	buffer[used] = '\0';
+	*length = used;
 	*text = take_ptr(buffer);
 	return 0;
 }
@@ -249,8 +253,15 @@ static char *take_line(char **text, const char *key)
 	return line + length;
 }
 
-static int handoff_parse(char *text, struct handoff *handoff, struct error *err)
+/* What was never written: a control byte in a line. */
+static bool is_foreign(const char *line)
 {
+	return line && !is_one_line(line);
+}
+
+static int handoff_parse(char *text, size_t length, struct handoff *handoff, struct error *err)
+{
+	const char *stop = text + length;
 	const char *header = take_line(&text, HEADER);
 	const char *failed = header && !*header ? take_line(&text, "failed ") : NULL;
 	const char *dir = header && !*header && !failed ? take_line(&text, "dir ") : NULL;
@@ -258,7 +269,9 @@ static int handoff_parse(char *text, struct handoff *handoff, struct error *err)
 	const char *notice = take_line(&text, "notice ");
 	struct handoff read = { .failed = NULL };
 
-	if ((!failed && !tier) || (dir && *dir != '/') || strcmp(text, "end\n"))
+	if ((!failed && !tier) || (dir && *dir != '/') || strcmp(text, "end\n") ||
+		text + strlen(text) != stop || is_foreign(failed) || is_foreign(dir) ||
+		is_foreign(tier) || is_foreign(notice))
 		return error_set(err, -EBADMSG, "is damaged, or of another version of stagetool");
 	read.failed = failed ? strdup(failed) : NULL;
 	read.dir = dir ? strdup(dir) : NULL;
@@ -278,6 +291,7 @@ int handoff_read(
 {
 	autofree char *text = NULL;
 	autoclose int steps = -1, fd = -1;
+	size_t length = 0;
 	int rc = check_job_id(job_id, err);
 
 	if (rc)
@@ -290,9 +304,9 @@ int handoff_read(
 		return error_errno(err, "%s/" STEPS "/%s", state_dir, job_id);
 	rc = check_owner(fd, S_IFREG, err);
 	if (!rc)
-		rc = read_text(fd, &text, err);
+		rc = read_text(fd, &text, &length, err);
 	if (!rc)
-		rc = handoff_parse(text, handoff, err);
+		rc = handoff_parse(text, length, handoff, err);
 	return rc ? error_prefix(err, rc, "%s/" STEPS "/%s", state_dir, job_id) : 0;
 }
 

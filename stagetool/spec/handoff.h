@@ -54,7 +54,7 @@ struct handoff {
 };
 
 /* Writes the file anew under another name, durable, and renames it; makes state_dir and steps where they are
- * missing. failed and notice may hold any bytes, control bytes are escaped. job_id: digits (-EINVAL). */
+ * missing. failed and notice may hold any bytes, control bytes are escaped; what is long (16 KiB) is cut. job_id: digits (-EINVAL). */
 int handoff_write(const char *state_dir, const char *job_id, const struct handoff *handoff,
 	struct error *err);
 

@@ -216,7 +216,9 @@ static void test_damaged(void **state)
 		"stagetool-steps 1\ndir /a\ntier b\nend\nx",
 		"stagetool-steps 1\nnotice x\ndir /a\ntier b\nend\n",
 		"stagetool-steps 1\ndir /a\ntier b\nnotice x\nnotice y\nend\n",
-		"dir /a\ntier b\nend\n" };
+		"stagetool-steps 1\ndir /a\x01\ntier b\nend\n",
+		"stagetool-steps 1\nfailed a\tb\nend\n", "dir /a\ntier b\nend\n" };
+	static const char more[] = "stagetool-steps 1\ndir /a\ntier b\nend\n\0x";
 
 	(void)state;
 	put("12", "/a/b", "nvme", NULL);
@@ -230,6 +232,25 @@ static void test_damaged(void **state)
 		overwrite(texts[i], strlen(texts[i]));
 		expect_error("12", -EBADMSG, "is damaged");
 	}
+	overwrite(more, sizeof(more) - 1);
+	expect_error("12", -EBADMSG, "is damaged");
+}
+
+/* A spec may be 64 KiB, and why it failed begins with it. */
+static void test_long(void **state)
+{
+	static char text[100000];
+	struct handoff handoff = { .failed = text, .notice = text }, read;
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	memset(text, '\n', sizeof(text) - 1);
+	if (handoff_write(state_dir, "12", &handoff, &err) ||
+		handoff_read(state_dir, "12", &read, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(strncmp(read.failed, "\\n\\n", 4), 0);
+	assert_true(strlen(read.failed) > 10000 && strlen(read.notice) > 10000);
+	handoff_free(&read);
 }
 
 /* What is in the place of the file or the directory is not believed. */
@@ -300,6 +321,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_job_id, clean),
 		cmocka_unit_test_teardown(test_bad_stage, clean),
 		cmocka_unit_test_teardown(test_damaged, clean),
+		cmocka_unit_test_teardown(test_long, clean),
 		cmocka_unit_test_teardown(test_planted, clean),
 		cmocka_unit_test_teardown(test_owner, clean),
 	};
