@@ -11,6 +11,8 @@
 
 /* The rate of less says nothing. */
 #define RATE_BYTES (1024 * 1024)
+/* Nothing is as fast; what a process of the user's tells may be anything. */
+#define RATE_MOST 1e18
 
 void summary_add_problem(struct summary *summary, const char *path, const char *kind, const char *text)
 {
@@ -120,6 +122,7 @@ char *summary_line(const struct summary *summary)
 {
 	const struct copy_counts *counts = &summary->counts;
 	uint64_t entries = counts->files + counts->symlinks + counts->others;
+	double per_second = summary->seconds > 0 ? (double)counts->bytes / summary->seconds : 0;
 	char files[64], size[64], time[64], rate[64];
 	char *text = NULL;
 	size_t length;
@@ -131,10 +134,9 @@ char *summary_line(const struct summary *summary)
 		numbers_count(entries, "file", "files", files, sizeof(files)),
 		parse_format_size(counts->bytes, size, sizeof(size)),
 		parse_format_duration(summary->seconds, time, sizeof(time)));
-	if (counts->bytes >= RATE_BYTES && summary->seconds > 0)
+	if (counts->bytes >= RATE_BYTES && per_second > 0 && per_second < RATE_MOST)
 		fprintf(stream, " (%s/s)",
-			parse_format_size((uint64_t)((double)counts->bytes / summary->seconds),
-				rate, sizeof(rate)));
+			parse_format_size((uint64_t)per_second, rate, sizeof(rate)));
 	summary_list_rest(summary, stream);
 	if (fclose(stream) == EOF) {
 		free(text);

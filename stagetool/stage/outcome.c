@@ -99,11 +99,11 @@ static json_t *outcome_problem_json(const struct summary_problem *problem)
 		"text", summary_json_bytes(text));
 }
 
-json_t *outcome_json(const struct outcome *outcome)
+json_t *outcome_json(const struct outcome *outcome, size_t *left)
 {
 	const struct summary *summary = &outcome->summary;
 	json_t *object = json_object(), *problems = json_array();
-	size_t shown = 0;
+	size_t most = left && *left < OUTCOME_PROBLEMS ? *left : OUTCOME_PROBLEMS, shown = 0;
 	int failed = fields_set_number(object, "spec", outcome->spec) ||
 		     fields_set_bytes(object, "text", outcome->text) ||
 		     json_object_set_new(object, "out", json_boolean(outcome->out)) ||
@@ -114,9 +114,11 @@ json_t *outcome_json(const struct outcome *outcome)
 	for (size_t i = 0; i < N_NUMBERS && !failed; i++)
 		failed = fields_set_number(object, numbers[i].key,
 			*(const uint64_t *)((const char *)summary + numbers[i].offset));
-	for (; shown < summary->n_problems && shown < OUTCOME_PROBLEMS && !failed; shown++)
+	for (; shown < summary->n_problems && shown < most && !failed; shown++)
 		failed = json_array_append_new(
 			problems, outcome_problem_json(&summary->problems[shown]));
+	if (left)
+		*left -= shown;
 	failed = failed || fields_set_number(object, "problems_unnamed",
 				   summary->n_unnamed + summary->n_problems - shown);
 	if (json_object_set_new(object, "problems", problems) || failed) {
@@ -133,6 +135,8 @@ static int outcome_read_problem(const json_t *value, struct summary *summary, st
 
 	if (!code)
 		code = fields_get_bytes(value, "kind", true, 32, &kind, err);
+	if (!code && kind[strspn(kind, "abcdefghijklmnopqrstuvwxyz")])
+		return error_set(err, -EBADMSG, "\"kind\": expected a word");
 	if (!code)
 		code = fields_get_bytes(value, "text", true, SHOWN_MAX, &text, err);
 	if (!code)

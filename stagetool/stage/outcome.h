@@ -14,6 +14,8 @@
 
 /* Named problems that are kept; the others are counted. */
 #define OUTCOME_PROBLEMS 8
+/* Of a list of outcomes, however long it is; each is some 5 KB at most. */
+#define OUTCOME_PROBLEMS_ALL 1000
 
 struct outcome {
 	size_t spec;    /* which of the job's specs, from 0 */
@@ -34,8 +36,9 @@ bool outcome_complete(const struct summary *summary, const struct spec *spec, bo
  * Caller frees; NULL on ENOMEM. */
 char *outcome_reason(const struct outcome *outcome);
 
-/* Caller owns the reference; NULL on ENOMEM. Texts are cut, so that it stays small. */
-json_t *outcome_json(const struct outcome *outcome);
+/* Caller owns the reference; NULL on ENOMEM. Texts are cut, so that it stays small. *left, of a list of
+ * outcomes, is how many problems may still be named, and is lowered; NULL: only this one is written. */
+json_t *outcome_json(const struct outcome *outcome, size_t *left);
 
 /* Does not trust object. -EBADMSG says what was wrong. Caller frees with outcome_free. */
 int outcome_from_json(const json_t *object, struct outcome *outcome, struct error *err);

@@ -35,8 +35,8 @@
 
 #define RECORD_VERSION 1
 
-/* A record is never longer. */
-#define RECORD_MAX_BYTES (4 << 20)
+/* A record is never longer: as many specs as a job can have fit, and only so many problems are named. */
+#define RECORD_MAX_BYTES (16 << 20)
 
 enum record_state {
 	RECORD_PLANNED,

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define STRING_MAX (SPEC_MAX_BYTES + 4096)
-#define OUTCOMES_MAX 4096
+/* As many as specs have room: the shortest is "in /a:b,sync" and has two. */
+#define OUTCOMES_MAX (2 * SPEC_MAX_BYTES / 12)
 
 static const char *const state_names[] = {
 	[RECORD_PLANNED] = "planned",
@@ -94,6 +95,7 @@ static uint64_t *record_number(const struct record *record, size_t i)
 json_t *record_json(const struct record *record)
 {
 	json_t *object = json_object(), *outcomes = json_array();
+	size_t left = OUTCOME_PROBLEMS_ALL;
 	int failed = fields_set_number(object, "version", RECORD_VERSION) ||
 		     fields_set_bytes(object, "state", record_state_name(record->state)) ||
 		     json_object_set_new(object, "present", json_boolean(record->present));
@@ -103,7 +105,7 @@ json_t *record_json(const struct record *record)
 	for (size_t i = 0; i < N_NUMBERS && !failed; i++)
 		failed = fields_set_number(object, numbers[i].key, *record_number(record, i));
 	for (size_t i = 0; i < record->n_outcomes && !failed; i++)
-		failed = json_array_append_new(outcomes, outcome_json(&record->outcomes[i]));
+		failed = json_array_append_new(outcomes, outcome_json(&record->outcomes[i], &left));
 	if (json_object_set_new(object, "outcomes", outcomes) || failed) {
 		json_decref(object);
 		return NULL;

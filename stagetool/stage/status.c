@@ -24,10 +24,11 @@ static int status_set_number(json_t *object, const char *key, uint64_t number)
 static int status_set_outcomes(json_t *object, const struct record *record)
 {
 	json_t *items = json_array();
+	size_t left = OUTCOME_PROBLEMS_ALL;
 	int failed = 0;
 
 	for (size_t i = 0; i < record->n_outcomes && !failed; i++) {
-		json_t *item = outcome_json(&record->outcomes[i]);
+		json_t *item = outcome_json(&record->outcomes[i], &left);
 
 		failed = !item ||
 			 json_object_set_new(

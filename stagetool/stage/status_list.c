@@ -10,7 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#define STATUS_MAX_BYTES (4 << 20)
+/* What is shown, and the record. */
+#define STATUS_MAX_BYTES (2 * RECORD_MAX_BYTES)
 
 struct status_collect {
 	json_t *list;

@@ -129,7 +129,7 @@ static int task_send_outcomes(const struct task_choice *choice, int fd, bool out
 		outcome.spec = choice->index[i];
 		missing |= outcome.missing;
 		failed |= !outcome.missing && !outcome.delivered;
-		code = worker_send(fd, task_message(TASK_OUTCOME, outcome_json(&outcome)), err);
+		code = worker_send(fd, task_message(TASK_OUTCOME, outcome_json(&outcome, NULL)), err);
 		summary_free(&outcome.summary);
 	}
 	*rest = missing && !failed;

@@ -51,7 +51,7 @@ static void resume_add(
 
 	for (size_t i = 0; record && i < record->n_outcomes; i++)
 		if (record->outcomes[i].out)
-			json_array_append_new(items, outcome_json(&record->outcomes[i]));
+			json_array_append_new(items, outcome_json(&record->outcomes[i], NULL));
 	if (object && problem)
 		json_object_set_new(object, "text", summary_json_bytes(problem));
 	json_object_set_new(object, "items", items);

@@ -139,7 +139,7 @@ static void test_small(void **state)
 	memset(path, 0xff, sizeof(path) - 1);
 	for (int i = 0; i < 50; i++)
 		summary_add_problem(&outcome.summary, path, "failed", path);
-	object = outcome_json(&outcome);
+	object = outcome_json(&outcome, NULL);
 	dump = json_dumps(object, JSON_COMPACT);
 	assert_true(strlen(dump) < 60000);
 	summary_free(&outcome.summary);
@@ -147,6 +147,27 @@ static void test_small(void **state)
 	assert_int_equal(outcome.summary.n_unnamed, 50 - OUTCOME_PROBLEMS);
 	outcome_free(&outcome);
 	free(dump);
+	json_decref(object);
+}
+
+/* What is taken from a worker can always be written into the record. */
+static void test_words(void **state)
+{
+	char text[] = "a:b";
+	struct outcome outcome = { .text = text }, read;
+	json_t *object, *problem;
+
+	(void)state;
+	summary_add_problem(&outcome.summary, "a", "failed", "b");
+	object = outcome_json(&outcome, NULL);
+	problem = json_array_get(json_object_get(object, "problems"), 0);
+	assert_int_equal(outcome_from_json(object, &read, NULL), 0);
+	outcome_free(&read);
+	json_object_set_new(problem, "kind", json_pack("{s:s}", "hex", "ff"));
+	assert_int_equal(outcome_from_json(object, &read, NULL), -EBADMSG);
+	json_object_set_new(problem, "kind", json_string("fai led"));
+	assert_int_equal(outcome_from_json(object, &read, NULL), -EBADMSG);
+	summary_free(&outcome.summary);
 	json_decref(object);
 }
 
@@ -167,7 +188,7 @@ static void test_take(void **state)
 	assert_int_equal(record->n_outcomes, 3);
 	told.delivered = true;
 	told.summary.counts.files = 7;
-	message = outcome_json(&told);
+	message = outcome_json(&told, NULL);
 	assert_int_equal(node_take_outcome(record, message, NULL), 0);
 	assert_true(record->outcomes[2].delivered);
 	assert_int_equal(record->outcomes[2].summary.counts.files, 7);
@@ -194,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_complete),
 		cmocka_unit_test(test_reason),
 		cmocka_unit_test(test_small),
+		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_take),
 	};
 

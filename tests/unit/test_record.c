@@ -250,6 +250,38 @@ static void test_state_dir(void **unused)
 	assert_int_equal(state_open(path, &other, &err), -EPERM);
 }
 
+/* As many specs as a job can have, each with as many problems as are named. */
+static void test_many_outcomes(void **unused)
+{
+	enum { OUTCOMES = 10000 };
+	static char path[500];
+	struct record *record = new_record("9", 0), *read;
+	struct error err = ERROR_INIT;
+
+	(void)unused;
+	memset(path, 0xff, sizeof(path) - 1);
+	record->outcomes = calloc(OUTCOMES, sizeof(*record->outcomes));
+	assert_non_null(record->outcomes);
+	for (; record->n_outcomes < OUTCOMES; record->n_outcomes++) {
+		struct outcome *outcome = &record->outcomes[record->n_outcomes];
+
+		outcome->text = strdup("/a:b,sync");
+		outcome->spec = record->n_outcomes / 2;
+		outcome->summary.counts.bytes = 1ULL << 50;
+		for (int i = 0; i < OUTCOME_PROBLEMS; i++)
+			summary_add_problem(&outcome->summary, path, "failed", path);
+	}
+	if (record_save(&state, record, RECORD_KEPT, &err) ||
+		record_load(&state, "9.0", &read, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(read->n_outcomes, OUTCOMES);
+	assert_int_equal(read->outcomes[0].summary.n_problems, OUTCOME_PROBLEMS);
+	assert_int_equal(read->outcomes[OUTCOMES - 1].summary.n_problems, 0);
+	assert_int_equal(read->outcomes[OUTCOMES - 1].summary.n_unnamed, OUTCOME_PROBLEMS);
+	record_free(read);
+	record_free(record);
+}
+
 static void test_lock(void **unused)
 {
 	int lock = state_lock(state.jobs, "l.lock", 0, NULL), again;
@@ -284,6 +316,7 @@ int main(void)
 		cmocka_unit_test(test_validation),
 		cmocka_unit_test(test_each),
 		cmocka_unit_test(test_state_dir),
+		cmocka_unit_test(test_many_outcomes),
 		cmocka_unit_test(test_lock),
 	};
 

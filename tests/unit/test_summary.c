@@ -54,6 +54,8 @@ static void test_line_plain(void **state)
 	check_line(&summary, "staged in 12,345 files, 4.0 MiB in 2.0 s (2.0 MiB/s)");
 	summary.seconds = 0; /* no rate from a time that was not measured */
 	check_line(&summary, "staged in 12,345 files, 4.0 MiB in 0.00 s");
+	summary.seconds = 1e-300; /* nor one that is no number of bytes */
+	check_line(&summary, "staged in 12,345 files, 4.0 MiB in 0.00 s");
 }
 
 static void test_line_names_everything_odd(void **state)
