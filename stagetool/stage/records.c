@@ -71,9 +71,13 @@ static int found(void *ctx, const char *name, const struct manifest_entry *entry
 {
 	struct listing *listing = ctx;
 	struct walk *walk = listing->walk;
-	char *path = path_join(listing->path, name);
+	char *path;
 	int rc;
 
+	/* A directory is older than what is in it; else a walk might never end. */
+	if (entry->type == S_IFDIR && entry->dir <= listing->id)
+		return error_set(err, -EBADMSG, "manifest: damaged (a directory inside itself)");
+	path = path_join(listing->path, name);
 	if (!path)
 		return error_sys(err, -ENOMEM, "manifest");
 	if (entry->type == S_IFDIR)

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "stage/manifest_private.h"
+#include "stage/records.h"
 
 struct place {
 	char path[64];
@@ -502,6 +503,29 @@ static void an_empty_marker_means_nothing(void **state)
 	manifest_close(manifest);
 }
 
+static void a_walk_of_a_damaged_manifest_ends(void **state)
+{
+	static const uint64_t inside[] = { 0, 1 };
+	const struct records_ops ops = { NULL, NULL, NULL };
+	struct manifest *manifest = opened(*state);
+	struct manifest_entry entry = { .type = S_IFDIR };
+	struct error err = ERROR_INIT;
+
+	entry.dir = manifest_new_dir(manifest);
+	assert_int_equal(manifest_put(manifest, 0, 0, "a", &entry, NULL), 0);
+	assert_int_equal(records_walk(manifest, ".", &ops, NULL, NULL), 0);
+	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
+		uint64_t id = entry.dir;
+
+		entry.dir = inside[i];
+		assert_int_equal(manifest_put(manifest, 0, id, "b", &entry, NULL), 0);
+		assert_int_equal(records_walk(manifest, ".", &ops, NULL, &err), -EBADMSG);
+		assert_non_null(strstr(err.text, "inside itself"));
+		entry.dir = id;
+	}
+	manifest_close(manifest);
+}
+
 #define THREADS 4
 #define PER_THREAD 20000
 
@@ -577,6 +601,7 @@ int main(void)
 		TEST(a_symlink_in_its_place_is_not_followed),
 		TEST(a_crash_of_the_machine_in_bulk_mode_is_noticed),
 		TEST(an_empty_marker_means_nothing),
+		TEST(a_walk_of_a_damaged_manifest_ends),
 		TEST(threads_see_their_own),
 	};
 
