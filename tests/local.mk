@@ -3,3 +3,4 @@ EXTRA_DIST += tests/cases.md tests/lib tests/lint tests/cli packaging/debian-pac
 include tests/unit/local.mk
 include tests/slurm/local.mk
 include tests/fault/local.mk
+include tests/fuzz/local.mk
