@@ -103,6 +103,7 @@ row_source() {
 	from_place=$place from=$place/tree from_direct=$place_direct/tree
 	mkdir -p "$from_direct" && "make_$workload" "$from_direct" || return 1
 	row_age
+	sync -f "$from_direct" # the first one to read it would do it
 	files=$(find "$from_direct" -type f | wc -l)
 	source_bytes=
 }
