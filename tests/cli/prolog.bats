@@ -230,6 +230,26 @@ size $((6 * 1048576))
 	grep -q "promised to 1 other jobs 6.0 MiB" report
 }
 
+@test "prolog: of jobs that start together those are staged that the tier has room for" {
+	node_setup
+	need_mounts
+	echo one >src/f
+	run unshare -m --propagation private bash -c '
+		mount -t tmpfs -o mode=711,size=10m tier tier || exit 99
+		export SPANK_STAGE_SPECS="stagetool 1
+in $PWD/src:data
+size $((3 * 1048576))
+"
+		for id in 11 12 13 14 15 16; do
+			SLURM_JOB_ID=$id "$0" prolog --conf=conf &
+		done
+		wait
+		ls tier' "$STAGETOOL"
+	status_is 0
+	[ "$(grep -c '^1[1-6]\.0$' <<<"$output")" -eq 3 ]
+	[ "$(grep -c 'does not fit on tier nvme' <<<"$output")" -eq 3 ]
+}
+
 @test "prolog: killed while it copies, the next one begins anew" {
 	node_setup
 	big_source
