@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,17 @@ static void hook_open_standard(void)
 static void hook_warn(const char *text)
 {
 	log_warning("%s", text);
+}
+
+/* SIGTERM is heard where a worker runs, which stops. Between two of them it waits: what has been done is
+ * recorded, and reported, before this process ends. */
+static void hook_hold_signal(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
 /* Everything that the run needs, or an error that is the node's. */
@@ -115,6 +127,7 @@ int hook_run(int argc, char **argv, const struct hook *hook)
 			err.text);
 		return VERB_USAGE;
 	}
+	hook_hold_signal();
 	hook_work(hook, &options, &job, &verdict);
 	status = VERB_DONE;
 	if (job.specs || verdict.text || verdict.blame != NODE_FINE)

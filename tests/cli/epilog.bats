@@ -271,7 +271,7 @@ output_file() {
 
 @test "epilog: killed while it sends, the next one finishes" {
 	node_setup
-	big_source 100
+	big_source 400
 	chown -R 65534 src
 	specs "in $work/src:data" "out data:$work/out/x"
 	hook prolog
@@ -291,7 +291,7 @@ output_file() {
 
 @test "epilog: SIGTERM leaves the rest kept" {
 	node_setup
-	big_source 100
+	big_source 400
 	chown -R 65534 src
 	specs "in $work/src:data" "out data:$work/out/x"
 	hook prolog
