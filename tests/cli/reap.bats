@@ -149,7 +149,7 @@ edit() {
 
 @test "reap: an epilog that was killed, with its worker, while it sent is finished" {
 	node_setup
-	big_source 100
+	big_source 400
 	chown -R 65534 src
 	specs "in $work/src:data" "out data:$work/out/x"
 	hook prolog
@@ -312,7 +312,7 @@ edit() {
 @test "reap: SIGTERM ends it; what it was at is kept, and tried again by the next" {
 	node_setup
 	mkdir closed
-	big_source 100
+	big_source 400
 	specs "in $work/src:data" "out data:$work/closed/x"
 	hook prolog
 	as_job sh -c 'find data -type f -exec touch {} +'
