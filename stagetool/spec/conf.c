@@ -14,6 +14,7 @@
 #define DEFAULT_KEEP_FAILED (7 * 24 * 3600)
 #define DEFAULT_MIN_FREE_PERCENT 5
 #define THREADS_MAX 1024
+#define PROJECT_ID_MAX (UINT32_MAX - 1) /* the last one means none */
 #define TIER_PREFIX "tier "
 
 /* The keys, and in which section they are. */
@@ -27,6 +28,7 @@ enum key {
 	KEY_PATH,
 	KEY_MIN_FREE,
 	KEY_DAX,
+	KEY_PROJECT_IDS,
 	N_KEYS,
 };
 #define N_GENERAL_KEYS KEY_PATH
@@ -41,6 +43,7 @@ static const char *const key_names[N_KEYS] = {
 	[KEY_PATH] = "path",
 	[KEY_MIN_FREE] = "min_free",
 	[KEY_DAX] = "dax",
+	[KEY_PROJECT_IDS] = "project_ids",
 };
 
 struct loading {
@@ -164,6 +167,29 @@ static int set_dax(struct conf_tier *tier, const char *value, struct error *err)
 	return 0;
 }
 
+/* Project 0 is that of all files that have none. */
+static int set_project_ids(struct conf_tier *tier, const char *value, struct error *err)
+{
+	const char *dash = strchr(value, '-');
+	uint64_t from = 0, to = 0;
+	char first[16];
+	int rc;
+
+	if (!strcmp(value, "none"))
+		return 0;
+	if (!dash || dash - value >= (ptrdiff_t)sizeof(first))
+		return error_set(err, -EINVAL, "expected FIRST-LAST or none");
+	snprintf(first, sizeof(first), "%.*s", (int)(dash - value), value);
+	rc = parse_number(first, 1, PROJECT_ID_MAX, &from, err);
+	if (!rc)
+		rc = parse_number(dash + 1, 1, PROJECT_ID_MAX, &to, err);
+	if (!rc && from > to)
+		rc = error_set(err, -EINVAL, "expected FIRST-LAST, the lower number first");
+	tier->project_first = (uint32_t)from;
+	tier->project_last = (uint32_t)to;
+	return rc;
+}
+
 static int set_value(struct loading *loading, enum key key, const char *value, struct error *err)
 {
 	struct conf *conf = loading->conf;
@@ -188,6 +214,8 @@ static int set_value(struct loading *loading, enum key key, const char *value, s
 		return parse_share(value, &tier->min_free_bytes, &tier->min_free_percent, err);
 	case KEY_DAX:
 		return set_dax(tier, value, err);
+	case KEY_PROJECT_IDS:
+		return set_project_ids(tier, value, err);
 	case N_KEYS:
 		break;
 	}

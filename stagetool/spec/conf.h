@@ -18,6 +18,7 @@ struct conf_tier {
 	uint64_t min_free_bytes;
 	double min_free_percent; /* -1: bytes count */
 	enum conf_dax dax;
+	uint32_t project_first, project_last; /* ids for the quotas of stages; 0: no quotas */
 };
 
 struct conf {

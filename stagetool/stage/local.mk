@@ -41,6 +41,8 @@ libstage_la_SOURCES += \
 	stagetool/stage/fields.c stagetool/stage/fields.h \
 	stagetool/stage/ledger.c stagetool/stage/ledger.h \
 	stagetool/stage/outcome.c stagetool/stage/outcome.h \
+	stagetool/stage/project.c stagetool/stage/project.h \
+	stagetool/stage/quota.c stagetool/stage/quota.h \
 	stagetool/stage/record.c stagetool/stage/record.h \
 	stagetool/stage/record_json.c \
 	stagetool/stage/stage.c stagetool/stage/stage.h \

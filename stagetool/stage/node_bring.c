@@ -23,6 +23,21 @@ double node_start_seconds(const struct node_start *start)
 	       (double)(now.tv_nsec - start->began.tv_nsec) / 1e9;
 }
 
+/* What its quota would end later is refused before a byte moves. */
+static int bring_check_size(
+	const struct node_start *start, const struct ledger_amount *need, struct error *err)
+{
+	char needed[64], allowed[64];
+
+	if (!start->record->project_id || need->bytes <= start->specs.size)
+		return 0;
+	return error_set(err, -ENOSPC,
+		"does not fit into --stage-size on %s: %s of space are needed for the input, %s are "
+		"allowed",
+		start->record->node, parse_format_size(need->bytes, needed, sizeof(needed)),
+		parse_format_size(start->specs.size, allowed, sizeof(allowed)));
+}
+
 /* The worker has measured: is there room? */
 static int bring_reserve(
 	struct node_start *start, struct worker *worker, const json_t *message, struct error *err)
@@ -40,10 +55,12 @@ static int bring_reserve(
 	start->asked = true;
 	need = start->input;
 	need.bytes += need.inodes * MANIFEST_BYTES;
+	code = bring_check_size(start, &need, err);
 	if (need.bytes < start->specs.size)
 		need.bytes = start->specs.size;
-	code = ledger_reserve(
-		start->node->state, start->tier, start->tierfd, start->record, &need, err);
+	if (!code)
+		code = ledger_reserve(start->node->state, start->tier, start->tierfd, start->record,
+			&need, err);
 	if (code) {
 		start->blame = code == -ENOSPC ? NODE_JOB : NODE_NODE;
 		return code;

@@ -4,6 +4,7 @@
 #include "base/parse.h"
 #include "report/numbers.h"
 #include "stage/fields.h"
+#include "stage/project.h"
 #include "stage/stage.h"
 #include "stage/status.h"
 #include "stage/task.h"
@@ -244,7 +245,7 @@ static bool giving_has_tier(const struct giving *giving)
 /* The stage is not there any more: somebody else removed it. */
 static int giving_lost(struct giving *giving, struct error *err)
 {
-	struct error why = ERROR_INIT;
+	struct error why = ERROR_INIT, releasing = ERROR_INIT;
 	struct record *record = giving->record;
 	int code;
 
@@ -257,6 +258,8 @@ static int giving_lost(struct giving *giving, struct error *err)
 	code = record_set(&record->reason, "the stage is gone: what was in it is lost", err);
 
 	record->present = false;
+	if (project_release(giving->tierfd, record, &releasing))
+		node_warn(giving->node, "job %s: %s", record->job_id, releasing.text);
 	return code ? code : record_save(giving->node->state, record, RECORD_FAILED, err);
 }
 

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "spec/handoff.h"
 #include "stage/node_start_private.h"
+#include "stage/project.h"
 #include "stage/stage.h"
 #include "stage/status.h"
 #include "stage/tier.h"
@@ -183,7 +184,12 @@ static int start_make_stage(struct node_start *start, struct error *err)
 		return code;
 	}
 	start->stagefd = stage_create(start->tierfd, start->record, err);
-	return start->stagefd < 0 ? start->stagefd : 0;
+	if (start->stagefd < 0)
+		return start->stagefd;
+	if (!start->tier->project_first || !start->specs.size)
+		return 0;
+	return project_hold(start->node->state, start->tier, start->stagefd, start->record,
+		start->specs.size, err);
 }
 
 static void start_publish(struct node_start *start)

@@ -64,6 +64,7 @@ struct record {
 	uint64_t tier_ino;                        /* of the directory that it lies in */
 	uint64_t reserved_bytes, reserved_inodes; /* what the job may use of the tier */
 	uint64_t staged_bytes, staged_inodes;     /* what the stage-in used of it */
+	uint64_t project_id;                      /* of the stage's quota; 0: it has none */
 
 	char *specs; /* spec_list_encode() of what the job asked for */
 	char *job_name, *array_job_id, *array_task_id;

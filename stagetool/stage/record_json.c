@@ -63,6 +63,7 @@ static const struct {
 	{ NUMBER(reserved_inodes, INT64_MAX) },
 	{ NUMBER(staged_bytes, INT64_MAX) },
 	{ NUMBER(staged_inodes, INT64_MAX) },
+	{ NUMBER(project_id, UINT32_MAX - 1) },
 	{ NUMBER(node_count, UINT32_MAX) },
 	{ NUMBER(created, INT64_MAX) },
 	{ NUMBER(changed, INT64_MAX) },

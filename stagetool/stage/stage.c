@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "stage/project.h"
 #include "tree/remove.h"
 
 #include <errno.h>
@@ -105,6 +106,16 @@ int stage_open(int tierfd, const struct record *record, struct error *err)
 	return take_fd(fd);
 }
 
+static int stage_gone(int tierfd, struct record *record, struct error *err)
+{
+	int code = project_release(tierfd, record, err);
+
+	if (code)
+		return error_prefix(err, code, "%s", record->tier_path);
+	record->present = false;
+	return 0;
+}
+
 int stage_remove(int tierfd, struct record *record, struct error *err)
 {
 	autofree char *name = record_name(record, "");
@@ -115,10 +126,8 @@ int stage_remove(int tierfd, struct record *record, struct error *err)
 	if (!name)
 		return error_sys(err, -ENOMEM, "stage of job %s", record->job_id);
 	fd = stage_open(tierfd, record, &opening);
-	if (fd == -ENOENT) {
-		record->present = false;
-		return 0;
-	}
+	if (fd == -ENOENT)
+		return stage_gone(tierfd, record, err);
 	if (fd < 0)
 		return error_set(err, fd, "%s", opening.text);
 	/* a process of the user's that is still about can open nothing in it from now on */
@@ -129,6 +138,5 @@ int stage_remove(int tierfd, struct record *record, struct error *err)
 		code = error_errno(err, "%s: fsync", record->tier_path);
 	if (code)
 		return error_prefix(err, code, "%s", record->tier_path);
-	record->present = false;
-	return 0;
+	return stage_gone(tierfd, record, err);
 }

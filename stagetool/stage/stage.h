@@ -25,7 +25,8 @@ int stage_create(int tierfd, struct record *record, struct error *err);
 int stage_open(int tierfd, const struct record *record, struct error *err);
 
 /* Takes the stage away from its user and removes it, if it is the one that the record knows; then
- * takes back the record's present (in memory). A stage that is gone is success. */
+ * lifts its quota and takes back the record's present (in memory). A stage that is gone already is
+ * success, where no quota is left of it. */
 int stage_remove(int tierfd, struct record *record, struct error *err);
 
 #endif

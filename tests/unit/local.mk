@@ -129,6 +129,12 @@ tests_unit_test_ledger_SOURCES = tests/unit/test_ledger.c
 tests_unit_test_ledger_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_ledger_LDADD = libstage.la libreport.la libtree.la libbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
 
+check_PROGRAMS += tests/unit/test_project
+TESTS += tests/unit/test_project
+tests_unit_test_project_SOURCES = tests/unit/test_project.c
+tests_unit_test_project_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(JANSSON_CFLAGS)
+tests_unit_test_project_LDADD = libstage.la libreport.la libtree.la libbase.la $(CMOCKA_LIBS) $(JANSSON_LIBS)
+
 check_PROGRAMS += tests/unit/test_worker
 TESTS += tests/unit/test_worker
 tests_unit_test_worker_SOURCES = tests/unit/test_worker.c

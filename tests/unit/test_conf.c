@@ -73,6 +73,7 @@ static void test_defaults(void **state)
 	assert_string_equal(conf->tiers[0].path, "/t");
 	assert_true(conf->tiers[0].min_free_percent > 4.9 && conf->tiers[0].min_free_percent < 5.1);
 	assert_int_equal(conf->tiers[0].dax, CONF_DAX_ANY);
+	assert_int_equal(conf->tiers[0].project_first, 0);
 	conf_free(conf);
 	conf_free(NULL);
 }
@@ -93,6 +94,7 @@ static void test_all(void **state)
 				 "  [tier nvme]   # fast\n"
 				 "path        = /local/a#b;c/%%/stage.%N\n"
 				 "min_free    = 10G\n"
+				 "project_ids = 2000000000-4294967294\n"
 				 "[tier pmem]\n"
 				 "    path = /mnt/my dax\n"
 				 "    dax=require\n"
@@ -114,6 +116,8 @@ static void test_all(void **state)
 	assert_string_equal(conf->tiers[0].path, "/local/a#b;c/%/stage.n1");
 	assert_int_equal(conf->tiers[0].min_free_bytes, 10ULL << 30);
 	assert_true(conf->tiers[0].min_free_percent < 0);
+	assert_int_equal(conf->tiers[0].project_first, 2000000000);
+	assert_int_equal(conf->tiers[0].project_last, 4294967294);
 	assert_int_equal(conf->tiers[0].dax, CONF_DAX_ANY);
 	assert_string_equal(conf->tiers[1].path, "/mnt/my dax");
 	assert_int_equal(conf->tiers[1].dax, CONF_DAX_REQUIRE);
@@ -216,7 +220,8 @@ static const struct {
 	{ "[stagetool]\n= x\n" TIER, 2, "unknown key \"\"" },
 	{ "[stagetool]\npath=/t\n" TIER, 2, "path belongs into a [tier NAME] section" },
 	{ TIER "threads=1\n", 3, "threads belongs into a [stagetool] section" },
-	{ TIER "size=1\n", 3, "unknown key \"size\": expected one of path, min_free, dax" },
+	{ TIER "size=1\n", 3, "unknown key \"size\": expected one of path, min_free, dax, "
+		"project_ids" },
 	{ "[stagetool]\nthreads=1\n\nthreads=1\n" TIER, 4,
 		"threads is given twice (first in line 2)" },
 	{ TIER "path=/u\n", 3, "path is given twice (first in line 2)" },
@@ -246,6 +251,11 @@ static const struct {
 	{ TIER "min_free=5 %\n", 3, "is not a share" },
 	{ TIER "min_free=lots\n", 3, "is not a size" },
 	{ TIER "dax=yes\n", 3, "dax = yes: expected any or require" },
+	{ TIER "project_ids=yes\n", 3, "project_ids = yes: expected FIRST-LAST or none" },
+	{ TIER "project_ids=0-9\n", 3, "project_ids = 0-9: " },
+	{ TIER "project_ids=9-8\n", 3, "project_ids = 9-8: expected FIRST-LAST, the lower" },
+	{ TIER "project_ids=1-4294967295\n", 3, "project_ids = 1-4294967295: " },
+	{ TIER "project_ids=1-2-3\n", 3, "project_ids = 1-2-3: " },
 };
 
 static void check_bad(const char *text, size_t size, unsigned line, const char *says)
@@ -364,7 +374,7 @@ static void test_owner_user(void **state)
 static void test_example(void **state)
 {
 	static const char *const keys[] = { "state_dir", "default_tier", "sources", "keep_failed",
-		"extend_limit", "threads", "path", "min_free", "dax" };
+		"extend_limit", "threads", "path", "min_free", "dax", "project_ids" };
 	FILE *in = fopen(EXAMPLE, "r");
 	char text[8192] = "", *out = text;
 	struct conf *plain, *full;
@@ -393,6 +403,7 @@ static void test_example(void **state)
 	assert_int_equal(full->n_tiers, plain->n_tiers);
 	assert_true(full->tiers[0].min_free_percent - plain->tiers[0].min_free_percent < 1e-9);
 	assert_int_equal(full->tiers[0].dax, plain->tiers[0].dax);
+	assert_int_equal(full->tiers[0].project_first, plain->tiers[0].project_first);
 	conf_free(plain);
 	conf_free(full);
 }
@@ -402,7 +413,8 @@ static void test_mutations(void **state)
 {
 	static const char start[] = "# c\n[stagetool]\nstate_dir = /s/%N ; x\ndefault_tier=b\n"
 				    "sources=/a /b\nkeep_failed=7d\nextend_limit=no\nthreads=3\n"
-				    "[tier a]\npath=/t\nmin_free=5%\n[tier b]\npath=/u\ndax=any\n";
+				    "[tier a]\npath=/t\nmin_free=5%\n[tier b]\npath=/u\n"
+				    "dax=any\nproject_ids=5-9\n";
 	static const char bytes[] = "[]=:;# \t\n\r%/.\"x0\xff\x01";
 	unsigned seed = 3, valid = 0, rounds = 3000;
 

@@ -92,6 +92,7 @@ static void test_round_trip(void **unused)
 	record->superseded = 3;
 	record->told = 1;
 	record->tier_ino = 128;
+	record->project_id = 4294967294;
 	set(&record->output, "/home/u/slurm \xc3\xa4.out");
 	add_outcome(record);
 	if (record_save(&state, record, RECORD_KEPT, &err))
@@ -110,6 +111,7 @@ static void test_round_trip(void **unused)
 	assert_int_equal(read->superseded, 3);
 	assert_int_equal(read->told, 1);
 	assert_int_equal(read->tier_ino, 128);
+	assert_int_equal(read->project_id, 4294967294);
 	assert_int_equal(read->uid, 1000);
 	assert_int_equal(read->n_outcomes, 1);
 	assert_string_equal(read->outcomes[0].text, "results:/proj/\xfe");
