@@ -100,3 +100,15 @@ kind() {
 	[ "$(kind open)" -eq 0 ] && [ "$(kind read)" -eq 0 ]
 	[ "$waited" -le $((500 * 2)) ]
 }
+
+@test "plan: says that staging pays where each operation waits" {
+	umount slow
+	wait "$slowfs"
+	"$STAGETOOL_BUILD/bench/slowfs" direct slow 5000 3>&- &
+	slowfs=$!
+	until mountpoint -q slow; do sleep 0.05; done
+	run "$STAGETOOL" plan --dir stage in slow/tree
+	[ "$status" -eq 0 ]
+	[[ $output == *"it pays: read where it is, one file after the other, that would be about "* ]]
+	[ ! -e stage ]
+}

@@ -23,6 +23,9 @@
 #define WIDTH_NEAR 2
 #define FAR_SECONDS 100e-6
 #define STREAMS 4
+/* A file, and bytes in a second, of the storage of a node. */
+#define LOCAL_FILE_SECONDS 20e-6
+#define LOCAL_BYTES_SECOND 2e9
 
 struct probe {
 	double start, file_seconds;
@@ -128,6 +131,20 @@ static double whole(const struct plan *plan, unsigned threads, const struct esti
 	return files > bytes ? files : bytes;
 }
 
+void estimate_judge(const struct plan *plan, unsigned threads, struct estimate *estimate)
+{
+	double files = (double)plan->inodes, bytes = (double)plan->bytes;
+	double local = files * LOCAL_FILE_SECONDS + bytes / LOCAL_BYTES_SECOND, gain;
+
+	estimate->seconds = whole(plan, threads, estimate);
+	estimate->pass_seconds = files * estimate->file_seconds;
+	/* Of small files alone the rate is not known: what they hold came with the first read. */
+	if (estimate->bytes_second > 0)
+		estimate->pass_seconds += bytes / estimate->bytes_second;
+	gain = estimate->pass_seconds - local;
+	estimate->passes = gain > 0 ? estimate->seconds / gain : 0;
+}
+
 void estimate_make(const struct plan *plan, unsigned threads, struct estimate *estimate)
 {
 	struct probe probe = { .start = clock_now(), .piece = malloc(PIECE) };
@@ -144,5 +161,5 @@ void estimate_make(const struct plan *plan, unsigned threads, struct estimate *e
 	estimate->file_seconds = probe.file_seconds / probe.files;
 	if (probe.read_seconds > 0)
 		estimate->bytes_second = probe.read_bytes / probe.read_seconds;
-	estimate->seconds = whole(plan, threads, estimate);
+	estimate_judge(plan, threads, estimate);
 }

@@ -121,6 +121,31 @@ static void print_estimate(FILE *stream, const struct estimate *estimate)
 	fprintf(stream, ")\n");
 }
 
+static bool pays(const struct estimate *estimate)
+{
+	return estimate->passes > 0 && estimate->passes <= ESTIMATE_PASSES_MOST;
+}
+
+static void print_worth(FILE *stream, const struct estimate *estimate)
+{
+	char time[32];
+
+	if (!estimate->files)
+		return;
+	parse_format_duration(estimate->pass_seconds, time, sizeof(time));
+	if (!pays(estimate))
+		fprintf(stream,
+			"it will not pay: read where it is, one file after the other, that is about %s\n",
+			time);
+	else if (estimate->passes <= 1)
+		fprintf(stream,
+			"it pays: read where it is, one file after the other, that would be about %s\n",
+			time);
+	else
+		fprintf(stream, "it pays if it is read more than %.0f times: once where it is would be about %s\n",
+			estimate->passes, time);
+}
+
 static void print_out(FILE *stream, const struct planning *planning)
 {
 	const struct plan *plan = planning->hand.plan;
@@ -151,6 +176,7 @@ static int print(const struct planning *planning, bool in, struct error *err)
 		return error_errno(err, "plan");
 	(in ? print_in : print_out)(stream, planning);
 	print_estimate(stream, &planning->estimate);
+	print_worth(stream, &planning->estimate);
 	if (fclose(stream) == EOF)
 		return error_errno(err, "plan");
 	return output_text(text, err);
@@ -184,6 +210,9 @@ static json_t *planning_json(const struct planning *planning, bool in)
 		json_object_set_new(json, "entries", json_integer((json_int_t)plan->inodes));
 		json_object_set_new(json, "bytes", json_integer((json_int_t)plan->bytes));
 		json_object_set_new(json, "seconds", json_real(planning->estimate.seconds));
+		json_object_set_new(
+			json, "pass_seconds", json_real(planning->estimate.pass_seconds));
+		json_object_set_new(json, "pays", json_boolean(pays(&planning->estimate)));
 	}
 	return json;
 }

@@ -424,7 +424,7 @@ calls_on() {
 	need_mounts
 	mkdir -p d/r t
 	local i
-	for i in {1..8}; do head -c 300000 /dev/zero | tr '\0' x >d/r/f$i; done
+	for i in {1..8}; do head -c 300000 /dev/zero | tr "\\0" x >"d/r/f$i"; done
 	# shellcheck disable=SC2016
 	run unshare -m sh -c 'mount -t tmpfs -o size=1m t t && "$0" out r:t/r --threads 1 --dir d; rc=$?
 		ls t/r | wc -l; exit $rc' "$STAGETOOL"

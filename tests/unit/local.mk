@@ -165,6 +165,13 @@ tests_unit_test_delta_SOURCES = tests/unit/test_delta.c
 tests_unit_test_delta_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
 tests_unit_test_delta_LDADD = libstage.la libbase.la $(CMOCKA_LIBS) $(LMDB_LIBS) $(XXHASH_LIBS)
 
+check_PROGRAMS += tests/unit/test_estimate
+TESTS += tests/unit/test_estimate
+tests_unit_test_estimate_SOURCES = tests/unit/test_estimate.c
+tests_unit_test_estimate_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS)
+tests_unit_test_estimate_LDADD = libstage.la libtree.la libspec.la libbase.la $(CMOCKA_LIBS) \
+	$(LMDB_LIBS) $(XXHASH_LIBS)
+
 check_PROGRAMS += tests/unit/test_plan
 TESTS += tests/unit/test_plan
 tests_unit_test_plan_SOURCES = tests/unit/test_plan.c
