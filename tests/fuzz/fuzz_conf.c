@@ -57,6 +57,8 @@ static void check(const struct conf *conf)
 
 		fuzz_require(spec_is_tier_name(tier->name) && tier->path[1]);
 		fuzz_require(conf_tier(conf, tier->name, NULL) == tier);
+		for (size_t j = 0; j < i; j++)
+			fuzz_require(strcmp(tier->path, conf->tiers[j].path));
 		fuzz_require(tier->min_free_percent == -1 ||
 			     (tier->min_free_percent >= 0 && tier->min_free_percent <= 100 &&
 				     !tier->min_free_bytes));
