@@ -79,6 +79,11 @@ struct copy_hooks {
 	 * NULL: not told. Any worker. */
 	void (*outcome)(void *ctx, const struct copy_item *item, enum copy_outcome outcome,
 		const struct stat *dst, const struct error *err);
+	/* Both save an operation a file. decide would send each regular file of a directory that this copy has
+	 * made: it is not asked about them. */
+	bool sends_new;
+	/* outcome has no use for what the destination of a regular file is: dst may be older than that. */
+	bool blind;
 };
 
 enum copy_conflict { COPY_CONFLICT_KEEP, COPY_CONFLICT_FAIL, COPY_CONFLICT_OVERWRITE };

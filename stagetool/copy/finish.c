@@ -91,7 +91,7 @@ static void finish_tell_notes(struct copy_file *file, const struct finish_notes 
 static const struct stat *finish_stat(
 	struct copy_file *file, const struct publish_result *result, struct stat *dst)
 {
-	if (file->temporary && file->copy->hooks.outcome &&
+	if (file->temporary && file->copy->hooks.outcome && !file->copy->hooks.blind &&
 		!fstatat(file->dirfd, result->name, dst, AT_SYMLINK_NOFOLLOW) &&
 		(result->same || dst->st_ino == file->made.st_ino))
 		return dst;
@@ -147,7 +147,8 @@ int copy_file_finish(struct copy_file *file, struct error *err, unsigned worker)
 		rc = finish_sync(file, err, worker);
 	if (!rc && copy->options.verify && !file->stream)
 		rc = copy_verify(file->src, file->dst, file->entry.st.st_size, &copy->stop, err);
-	if (!rc && !file->temporary && copy->hooks.outcome && fstat(file->dst, &file->made))
+	if (!rc && !file->temporary && copy->hooks.outcome && !copy->hooks.blind &&
+		fstat(file->dst, &file->made))
 		rc = error_errno(err, "fstat");
 	if (!rc)
 		rc = finish_close(file, err);

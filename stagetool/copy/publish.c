@@ -89,7 +89,8 @@ static int done(const struct publish_request *request, struct publish_result *re
 {
 	result->fate = fate;
 	result->same = false;
-	snprintf(result->name, sizeof(result->name), "%s", request->name);
+	memcpy(result->name, request->name, strnlen(request->name, NAME_MAX) + 1);
+	result->name[NAME_MAX] = '\0';
 	return 0;
 }
 

@@ -16,6 +16,8 @@ struct publish {
 	uint64_t start; /* of this process, in ticks since boot; 0: not known */
 	int64_t boot_time; /* seconds since 1970 */
 	pid_t pid;
+	char prefix[PUBLISH_TEMP_SIZE]; /* of the names of this process, up to the counter */
+	size_t prefix_length;
 	atomic_ullong counter;
 	struct known known; /* by device */
 	struct links *taken; /* files that lost one of several names to us: their ctime is ours */

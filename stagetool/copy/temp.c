@@ -102,6 +102,9 @@ int publish_new(struct publish **publish, struct error *err)
 	clock_gettime(CLOCK_REALTIME, &now);
 	clock_gettime(CLOCK_BOOTTIME, &up);
 	new->boot_time = now.tv_sec - up.tv_sec;
+	new->prefix_length = (size_t)snprintf(new->prefix, sizeof(new->prefix),
+		COPY_TEMP_PREFIX "%" PRIx64 ".%" PRIx64 ".%d.%" PRIx64 ".", new->host, new->boot,
+		(int)new->pid, new->start);
 	*publish = new;
 	return 0;
 }
@@ -117,9 +120,19 @@ void publish_free(struct publish *publish)
  * hexadecimal. */
 void publish_temp_name(struct publish *publish, char temp[PUBLISH_TEMP_SIZE])
 {
-	snprintf(temp, PUBLISH_TEMP_SIZE, COPY_TEMP_PREFIX "%" PRIx64 ".%" PRIx64 ".%d.%" PRIx64
-		".%llx", publish->host, publish->boot, (int)publish->pid, publish->start,
-		atomic_fetch_add_explicit(&publish->counter, 1, memory_order_relaxed));
+	unsigned long long number =
+		atomic_fetch_add_explicit(&publish->counter, 1, memory_order_relaxed);
+	char digits[16], *end = temp + publish->prefix_length;
+	int count = 0;
+
+	memcpy(temp, publish->prefix, publish->prefix_length);
+	do {
+		digits[count++] = "0123456789abcdef"[number & 15];
+		number >>= 4;
+	} while (number);
+	while (count)
+		*end++ = digits[--count];
+	*end = '\0';
 }
 
 struct temp_parts {

@@ -161,6 +161,18 @@ static int entry_stat(struct copy_entry *entry, struct error *err, unsigned work
 	return rc ? error_sys(err, rc, "stat") : 0;
 }
 
+/* Whether any regular file of dir is sent, whatever it is and whatever is at its name. */
+static bool tree_is_certain(const struct copy_dir *dir)
+{
+	const struct copy *copy = dir->copy;
+
+	if (copy->hooks.sends_new && dir->parent &&
+		atomic_load_explicit(&dir->state, memory_order_acquire) == COPY_DIR_READY &&
+		dir->made)
+		return true;
+	return !copy->hooks.decide && !copy->options.look;
+}
+
 void copy_entry_run(struct copy *copy, struct copy_dir *dir, const char *src_name,
 	const char *dst_name, unsigned char type, unsigned worker)
 {
@@ -180,7 +192,7 @@ void copy_entry_run(struct copy *copy, struct copy_dir *dir, const char *src_nam
 	copy_width_count(copy, worker);
 	if (tree_name_too_long(copy, dir, src_name, worker))
 		return;
-	if (type == DT_REG && !copy->hooks.decide && !copy->options.look)
+	if (type == DT_REG && tree_is_certain(dir))
 		copy_file_send(&entry, worker); /* open and fstat: no lstat before */
 	else if (entry_stat(&entry, &err, worker) < 0)
 		copy_entry_fail(&entry, true, &err, worker);

@@ -214,7 +214,9 @@ static int run_copy(
 	run.options.look = target->exists;
 	run.options.conflict = COPY_CONFLICT_FAIL;
 	run.options.leave = item->root_name ? NULL : leave_own;
-	run.hooks = (struct copy_hooks){ item, decide, outcome };
+	run.hooks = (struct copy_hooks){
+		.ctx = item, .decide = decide, .outcome = outcome, .sends_new = !item->filter
+	};
 	return transfer_copy(item, &run, err);
 }
 

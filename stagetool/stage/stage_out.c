@@ -150,5 +150,5 @@ static void outcome(void *ctx, const struct copy_item *entry, enum copy_outcome 
 
 struct copy_hooks stage_out_hooks(struct stage_out *out)
 {
-	return (struct copy_hooks){ out, decide, outcome };
+	return (struct copy_hooks){ .ctx = out, .decide = decide, .outcome = outcome };
 }

@@ -150,7 +150,11 @@ static int work_copy(struct copy_work *work, struct error *err)
 	const struct copy_request *request = work->request;
 	const struct copy_place *place = work->place;
 	const struct copy_hooks hooks = {
-		.ctx = work, .decide = work_decide, .outcome = work_outcome,
+		.ctx = work,
+		.decide = work_decide,
+		.outcome = work_outcome,
+		.sends_new = !request->filter,
+		.blind = true,
 	};
 	struct copy_options options = request->engine;
 	struct copy *copy;

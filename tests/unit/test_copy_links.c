@@ -99,7 +99,7 @@ static struct copy_counts copy_with(
 static struct copy_counts copy_tree(void)
 {
 	const struct copy_options options = { .threads = 2, .publish = true };
-	const struct copy_hooks hooks = { NULL, NULL, NULL };
+	const struct copy_hooks hooks = { .ctx = NULL };
 
 	return copy_with(&options, &hooks);
 }

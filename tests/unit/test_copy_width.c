@@ -102,7 +102,7 @@ static enum copy_answer decide(void *ctx, const struct copy_item *item, const st
 static int threads_used(int flag, unsigned asked, bool with_decide)
 {
 	const struct copy_options options = { .threads = asked };
-	const struct copy_hooks hooks = { NULL, with_decide ? decide : NULL, NULL };
+	const struct copy_hooks hooks = { .decide = with_decide ? decide : NULL };
 	struct copy *copy = NULL;
 	struct copy_counts counts;
 

@@ -74,8 +74,11 @@ static int run(const char *from, const char *to, const struct copy_options *opti
 	struct told *told, struct copy_counts *counts)
 {
 	static const struct copy_options plain = { .keep_owner = true };
-	struct copy_hooks hooks = { told, told && told->decide ? told_decide : NULL,
-		told ? told_outcome : NULL };
+	struct copy_hooks hooks = {
+		.ctx = told,
+		.decide = told && told->decide ? told_decide : NULL,
+		.outcome = told ? told_outcome : NULL,
+	};
 	struct error err = ERROR_INIT;
 	struct copy *copy;
 	const char *to_name;
@@ -251,7 +254,7 @@ static void last_outcome(void *ctx, const struct copy_item *item, enum copy_outc
 static void test_hard_link_outcome(void **state)
 {
 	static const struct copy_options options = { .threads = 1 };
-	struct copy_hooks hooks = { NULL, NULL, last_outcome };
+	struct copy_hooks hooks = { .outcome = last_outcome };
 	struct error err = ERROR_INIT;
 	struct copy *copy;
 	struct stat st;
