@@ -99,10 +99,14 @@ void meta_source_free(struct meta_source *source)
 	source->names_size = 0;
 }
 
-/* The group that an entry made in place has in the end. made: the one it has at first. */
-static gid_t final_group(const struct meta *meta, const struct meta_source *source, gid_t made)
+/* The group that an entry made in place has in the end. made: the one it has at first; where that is
+ * not ours, it is the directory's also without a setgid bit. */
+static gid_t final_group(const struct meta *meta, const struct meta_source *source,
+	const struct meta_place *place, gid_t made)
 {
-	if (!meta->options.keep_owner || meta->options.inherit_group)
+	bool inherited = place->setgid || made != meta->gid;
+
+	if (!meta->options.keep_owner || (meta->options.inherit_group && inherited))
 		return made;
 	return meta->root || is_member(meta, source->st.st_gid) ? source->st.st_gid : made;
 }
@@ -119,7 +123,7 @@ static bool is_open_to_the_same(const struct meta *meta, const struct meta_sourc
 	if (source->has & META_HAS_ACCESS_ACL || source->code || place->default_acl)
 		return false;
 	return (mode & S_IRWXG) >> 3 == (mode & S_IRWXO) ||
-		(sure && final_group(meta, source, place->gid) == place->gid);
+		(sure && final_group(meta, source, place, place->gid) == place->gid);
 }
 
 mode_t meta_create_mode(const struct meta *meta, const struct meta_source *source,
@@ -147,12 +151,12 @@ void meta_failed(struct meta_work *work, int code, const char *what)
 	}
 }
 
-static void apply_owner(struct meta_work *work)
+static void apply_owner(struct meta_work *work, const struct meta_place *place)
 {
 	const struct meta_options *options = &work->meta->options;
 	const struct meta_source *source = work->source;
 	uid_t uid = options->keep_owner && work->meta->root ? source->st.st_uid : work->uid;
-	gid_t gid = final_group(work->meta, source, work->gid);
+	gid_t gid = final_group(work->meta, source, place, work->gid);
 	uid_t set_uid = uid == work->uid ? (uid_t)-1 : uid;
 	gid_t set_gid = gid == work->gid ? (gid_t)-1 : gid;
 	int rc;
@@ -316,7 +320,7 @@ static int apply(struct meta_work *work, const struct stat *made, const struct m
 		/* They may be the mask of an ACL that is not known. */
 		work->group_bits &= source->st.st_mode & S_IRWXO;
 	}
-	apply_owner(work);
+	apply_owner(work, place);
 	apply_xattrs(work);
 	apply_acls(work, place);
 	apply_mode(work, dropped);

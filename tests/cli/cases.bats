@@ -157,6 +157,52 @@ acls() {
 	says "copied 0 files"
 }
 
+@test "M05: results inherit the group and the bit of a setgid project directory" {
+	need_root
+	need_verb out
+	mkdir -p d stage/q
+	echo x >stage/q/f
+	give_user
+	chgrp -R 200 stage
+	chgrp 100 d
+	chmod 2775 d
+	run as_member 100 "$STAGETOOL" out q:d/ --dir=stage
+	status_is 0
+	[ "$(stat -c '%g %a' d d/q d/q/f | tr '\n' ',')" = "100 2775,100 2755,100 644," ]
+}
+
+@test "M05: elsewhere a group that the user is in is kept, also by a changed file that goes back" {
+	need_root
+	echo x >s/f
+	chmod 664 s/f
+	give_user
+	chgrp 100 s/f
+	as_member 100 "$STAGETOOL" copy s d
+	[ "$(stat -c '%g %a' d/f)" = "100 664" ]
+	need_verb out
+	as_member 100 "$STAGETOOL" in s/f --dir=stage
+	as_member 100 sh -c 'echo changed >stage/f'
+	as_member 100 "$STAGETOOL" out f:s/f --dir=stage
+	[ "$(cat s/f)" = changed ]
+	[ "$(stat -c '%g %a' s/f)" = "100 664" ]
+}
+
+@test "M05: a group that is refused is an attribute that could not be set: the data is there" {
+	need_root
+	need strace
+	sanitized && skip "strace and a sanitizer"
+	echo x >s/f
+	give_user
+	chgrp -R 100 s
+	run as_member 100 strace -f -qq -o /dev/null -e trace=fchown,fchownat,chown,lchown \
+		-e inject=fchown,fchownat,chown,lchown:error=EPERM "$STAGETOOL" copy s d
+	status_is 3
+	says "s/f"
+	says "2 attributes not set"
+	says_not "failed"
+	cmp s/f d/f
+}
+
 @test "M05: root gives every owner and group exactly, setgid destination or not" {
 	need_root
 	mkdir d s/q
