@@ -131,6 +131,7 @@ static int engine_prepare(struct copy *copy, struct error *err)
 	const struct copy_options *options = &copy->options;
 	const struct meta_options meta = {
 		.keep_owner = options->keep_owner,
+		.accessed_now = options->accessed_now,
 		.inherit_group = options->inherit_group,
 		.keep_special_bits = options->keep_special_bits,
 	};

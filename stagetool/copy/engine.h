@@ -99,6 +99,7 @@ struct copy_options {
 	bool keep_special_bits; /* root asked for setuid, setgid, file capabilities */
 	bool keep_owner; /* try to give files their owner and group (as root: exactly) */
 	bool inherit_group; /* leave the group to a setgid destination directory, keep its setgid bit */
+	bool accessed_now; /* access times are the time of the copy, not the source's */
 	struct copy_expect expect; /* where decide says nothing else */
 	enum copy_conflict conflict;
 	const char *conflict_suffix; /* ours becomes NAME.<suffix>, NAME.<suffix>.2, ... */

@@ -212,6 +212,8 @@ static int run_copy(
 	transfer_options(item, &run.options);
 	run.options.publish = !context->private_stage;
 	run.options.look = target->exists;
+	/* the modification times are old, and cleaners go by the later one */
+	run.options.accessed_now = true;
 	run.options.conflict = COPY_CONFLICT_FAIL;
 	run.options.leave = item->root_name ? NULL : leave_own;
 	run.hooks = (struct copy_hooks){

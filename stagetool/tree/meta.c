@@ -268,9 +268,11 @@ static void check_odd_times(struct meta_work *work, const struct stat *want)
 static void apply_times(struct meta_work *work)
 {
 	const struct stat *st = &work->source->st;
-	const struct timespec times[2] = { st->st_atim, st->st_mtim };
+	struct timespec times[2] = { st->st_atim, st->st_mtim };
 	int rc;
 
+	if (work->meta->options.accessed_now)
+		times[0].tv_nsec = UTIME_NOW;
 	if (work->to.name)
 		rc = utimensat(work->to.dirfd, work->to.name, times, AT_SYMLINK_NOFOLLOW);
 	else

@@ -28,6 +28,7 @@ struct meta_options {
 	bool keep_special_bits; /* setuid and setgid of files, security.capability */
 	bool trusted, security; /* xattrs of these namespaces (security.capability: see above) */
 	bool any_namespace; /* lustre.*, system.* and all others */
+	bool accessed_now; /* access times are the time of the copy */
 };
 
 /* The options, who this process is, and what filesystems turned out not to support. One for a copy,

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <cmocka.h>
 
 #define ACCESS "system.posix_acl_access"
@@ -273,6 +274,25 @@ static void test_times_are_exact(void **state)
 		unlinkat(dir.fd, "s", 0);
 		unlinkat(dir.fd, "d", 0);
 	}
+}
+
+/* K01: what cleaners of old files go by, where the modification time is kept. */
+static void test_accessed_now(void **state)
+{
+	static const struct meta_options options = { .keep_owner = true, .accessed_now = true };
+	time_t before = time(NULL) - 1; /* the clock of files may lag behind */
+	struct stat st;
+
+	(void)state;
+	make_file("s", 0644);
+	set_times("s", 1000000000, 1000000001, 123456789);
+	assert_int_equal(copy_file(&options).rc, 0);
+	st = stat_of("d");
+	assert_true(st.st_atim.tv_sec >= before);
+	assert_int_equal(st.st_mtim.tv_sec, 1000000001);
+	assert_int_equal(st.st_mtim.tv_nsec, 123456789);
+	unlinkat(dir.fd, "s", 0);
+	unlinkat(dir.fd, "d", 0);
 }
 
 /* M15: one that the filesystem can not hold is told. TEST_CLAMPS: it has only 32 bits. */
@@ -803,6 +823,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_times_are_exact),
+		TEST(test_accessed_now),
 		TEST(test_clamped_time_is_told),
 		TEST(test_plain_file_costs_one_call),
 		TEST(test_created_no_more_open_than_in_the_end),
