@@ -66,9 +66,10 @@ static void notice_print_kept(FILE *stream, const struct record *record)
 
 	if (!dir ||
 		asprintf(&text,
-			"not all results are back%s%s: the data is kept in %s on %s until %s",
+			"not all results are back%s%s: the data is kept in %s on %s until %s "
+			"(stagetool resume %s there tries again)",
 			why ? ", " : "", why ? record->reason : "", dir, record->node,
-			notice_date(record->until, date, sizeof(date))) < 0)
+			notice_date(record->until, date, sizeof(date)), record->job_id) < 0)
 		return;
 	notice_print(stream, record, text);
 }
