@@ -59,7 +59,7 @@ verify() {
 	says_not ".stagetool"
 }
 
-@test "--content finds what no mark shows, reads both sides, and says how much" {
+@test "V02: --content finds what no mark shows, reads both sides, and says how much" {
 	need strace
 	sanitized && skip "strace and a sanitizer"
 	head -c 200K /dev/urandom >s/f

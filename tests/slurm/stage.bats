@@ -263,7 +263,7 @@ script() {
 	undrain
 }
 
-@test "results that can not be sent are kept, and the output says where" {
+@test "E03: results that can not be sent are kept, and the output says where" {
 	job=$(submit -w n1 --stage-out=r:/proc/nowhere/ --wrap "$(results)")
 	expect "$job" COMPLETED 0:0
 	kept=$CLUSTER/tier/n1/nvme/$job.0
@@ -313,7 +313,7 @@ script() {
 	came_back "$STEPD" stepd
 }
 
-@test "results are back after the time limit" {
+@test "T01: results are back after the time limit" {
 	WAIT=100 expect "$LIMIT" TIMEOUT
 	came_back "$LIMIT" limit && came_back "$LIMIT" limit-failure
 	[ ! -e "$CLUSTER/shared/limit-success" ]
