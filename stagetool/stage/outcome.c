@@ -130,15 +130,19 @@ json_t *outcome_json(const struct outcome *outcome, size_t *left)
 
 static int outcome_read_problem(const json_t *value, struct summary *summary, struct error *err)
 {
-	autofree char *path = NULL, *kind = NULL, *text = NULL;
+	autofree char *path = NULL;
+	autofree char *kind = NULL;
+	autofree char *text = NULL;
 	int code = fields_get_bytes(value, "path", true, SHOWN_MAX, &path, err);
 
-	if (!code)
-		code = fields_get_bytes(value, "kind", true, 32, &kind, err);
-	if (!code && kind[strspn(kind, "abcdefghijklmnopqrstuvwxyz")])
+	if (code)
+		return code;
+	code = fields_get_bytes(value, "kind", true, 32, &kind, err);
+	if (code)
+		return code;
+	if (kind[strspn(kind, "abcdefghijklmnopqrstuvwxyz")])
 		return error_set(err, -EBADMSG, "\"kind\": expected a word");
-	if (!code)
-		code = fields_get_bytes(value, "text", true, SHOWN_MAX, &text, err);
+	code = fields_get_bytes(value, "text", true, SHOWN_MAX, &text, err);
 	if (!code)
 		summary_add_problem(summary, path, kind, text);
 	return code;
@@ -147,7 +151,7 @@ static int outcome_read_problem(const json_t *value, struct summary *summary, st
 static int outcome_read_problems(const json_t *object, struct summary *summary, struct error *err)
 {
 	const json_t *problems = json_object_get(object, "problems");
-	uint64_t unnamed;
+	uint64_t unnamed = 0;
 	int code = fields_get_number(object, "problems_unnamed", INT64_MAX, &unnamed, err);
 
 	if (!code && (!json_is_array(problems) || json_array_size(problems) > OUTCOME_PROBLEMS))
