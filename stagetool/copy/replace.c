@@ -18,6 +18,7 @@
 #define RACE_TRIES 100
 
 /* How often, 10 ms apart, a lock that somebody holds on the file to be replaced is asked for. */
+#define LOOK_TRIES 3
 #define LOCK_TRIES 50
 
 static bool lack_of_call(int code)
@@ -229,14 +230,13 @@ static int swap(struct publishing *at, ino_t ours, struct error *err)
 	return lack_of_call(code) ? -code : error_sys(err, -code, "rename (RENAME_EXCHANGE)");
 }
 
+/* Whatever the reason was: much depends on it, and it has just been there. */
 static int look_again(int dirfd, const char *name, struct stat *st)
 {
-	unsigned attempt = 0;
-	int rc;
+	int rc = look(dirfd, name, st);
 
-	do
+	for (unsigned attempt = 0; rc < 0 && attempt < LOOK_TRIES; attempt++)
 		rc = look(dirfd, name, st);
-	while (rc < 0 && retry_again(rc, &attempt));
 	return rc;
 }
 
@@ -282,8 +282,12 @@ static int exchange(struct publishing *at, const struct copy_identity *expected,
 	}
 	if (rc < 0)
 		return rc;
-	if (look_again(dirfd, at->from, &st) < 0)
-		return 0; /* what came out stays: a later run sees what it is */
+	rc = look_again(dirfd, at->from, &st);
+	if (rc < 0) {
+		error_sys(err, rc, "it is there, but what it replaced is now %s", at->from);
+		at->from[0] = '\0'; /* a later run sees what it is */
+		return rc;
+	}
 	after.ctime = st.st_ctim;
 	if (!S_ISDIR(st.st_mode) && publish_is_same(&st, &after)) {
 		remove_replaced(dirfd, at->from);

@@ -37,7 +37,8 @@ static int quota_call(int fd, int command, uint32_t id, void *data)
 {
 	int code;
 
-	command = QCMD(command, PRJQUOTA);
+	/* QCMD, whose shift of a signed number has no defined result */
+	command = (int)((unsigned)command << SUBCMDSHIFT | PRJQUOTA);
 	code = syscall(SYS_quotactl_fd, fd, command, id, data) ? -errno : 0;
 	/* what the filesystem lacks is said by the same word as what the kernel lacks */
 	return code == -ENOSYS ? quota_call_device(fd, command, id, data) : code;

@@ -121,6 +121,37 @@ static void note_replaced(struct transfer_item *item, const struct copy_item *en
 	pthread_mutex_unlock(&item->transfer->lock);
 }
 
+/* A file of several names that is replaced under one of them: its ctime is no longer what the record says,
+ * by our own doing. */
+static void note_losing(struct transfer_item *item, const struct stat *dst)
+{
+	struct links_file *file = dst->st_nlink > 1 ? links_lock(item->losing, dst, 0) : NULL;
+
+	if (!file)
+		return;
+	file->data = item;
+	links_unlock(item->losing, file);
+}
+
+static void forgive_ctime(
+	struct transfer_item *item, const struct stat *dst, struct manifest_entry *record)
+{
+	struct links_file *file;
+
+	/* only where it matters: what is asked for is kept in mind */
+	if (!S_ISREG(dst->st_mode) || dst->st_ino != record->local.ino ||
+		(dst->st_ctim.tv_sec == record->local.ctime_sec &&
+			(uint32_t)dst->st_ctim.tv_nsec == record->local.ctime_nsec))
+		return;
+	file = links_lock(item->losing, dst, 0);
+	if (file && file->data) {
+		record->local.ctime_sec = dst->st_ctim.tv_sec;
+		record->local.ctime_nsec = (uint32_t)dst->st_ctim.tv_nsec;
+	}
+	if (file)
+		links_unlock(item->losing, file);
+}
+
 static enum copy_answer decide(void *ctx, const struct copy_item *entry, const struct stat *dst,
 	struct copy_expect *expect, struct copy_tag *tag)
 {
@@ -136,6 +167,8 @@ static enum copy_answer decide(void *ctx, const struct copy_item *entry, const s
 	if ((dst || is_dir) && name_of(item, entry) &&
 		transfer_record(transfer, 0, dir_of(item, entry), name_of(item, entry), &found))
 		record = &found;
+	if (record && dst)
+		forgive_ctime(item, dst, record);
 	delta = delta_in(entry->src, dst, record, item->pair);
 	if (delta == DELTA_IN_CONFLICT) {
 		tell_conflict(item, entry, dst, record);
@@ -150,6 +183,7 @@ static enum copy_answer decide(void *ctx, const struct copy_item *entry, const s
 		put(item, entry, 0, dst, 0);
 	if (delta == DELTA_IN_REPLACE) {
 		expect_dst(dst, expect);
+		note_losing(item, dst);
 		note_replaced(item, entry);
 	}
 	return delta == DELTA_IN_BRING || delta == DELTA_IN_REPLACE ? COPY_SEND : COPY_SKIP;
@@ -229,6 +263,9 @@ int stage_in(struct transfer_item *item, struct stage_in_brought *brought, struc
 
 	brought->existed = target.exists;
 	item->replaced = &brought->replaced;
+	item->losing = links_new();
+	if (rc == 0 && !item->losing)
+		rc = error_sys(err, -ENOMEM, "stage-in");
 	if (rc == 0)
 		rc = find_records(item, &target, err);
 	if (rc == 0)
@@ -236,6 +273,7 @@ int stage_in(struct transfer_item *item, struct stage_in_brought *brought, struc
 	if (rc == 0)
 		rc = run_copy(item, &target, err);
 	filter_free(item->filter);
+	links_free(item->losing);
 	transfer_forget_notes(item);
 	brought->root = take_ptr(target.root);
 	stage_in_target_free(&target);

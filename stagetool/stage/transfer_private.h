@@ -10,6 +10,7 @@
 #include "stage/manifest.h"
 #include "stage/transfer.h"
 #include "tree/filter.h"
+#include "tree/links.h"
 
 struct transfer {
 	const struct transfer_context *context;
@@ -29,6 +30,7 @@ struct transfer_item {
 	uint64_t root_dir;     /* the directory of the root's record in tree 0 */
 	const char *root_name; /* NULL: the root is the stage itself, which has no record */
 	struct stage_in_replaced *replaced; /* of a stage-in, under transfer's lock */
+	struct links *losing; /* of a stage-in: files in the stage that lose a name to it */
 	struct transfer_note *notes; /* of entries that lack an attribute, under transfer's lock */
 };
 

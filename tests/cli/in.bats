@@ -227,6 +227,31 @@ stage_in() {
 	[ -f d/s/dir ] && [ -d d/s/file ]
 }
 
+@test "a file of several names that changed at the source replaces all of them" {
+	mkdir s/a s/b s/c
+	echo one >s/a/f
+	ln s/a/f s/b/g
+	ln s/a/f s/c/h
+	local threads
+	for threads in 1 8; do
+		stage_in s --threads "$threads"
+		status_is 0
+		echo "changed $threads" >s/a/f
+		stage_in s --threads "$threads"
+		status_is 0
+		diff -r s d/s
+		[ "$(stat -c %h d/s/a/f d/s/b/g d/s/c/h | tr '\n' ' ')" = "3 3 3 " ]
+		stage_in s
+		says "staged in 0 files"
+	done
+	# what the job changed is kept, under all names
+	echo two >s/a/f
+	chmod 600 d/s/b/g
+	stage_in s
+	status_is 5
+	[ "$(cat d/s/a/f d/s/c/h)" = $'changed 8\nchanged 8' ]
+}
+
 @test "P01: after kill -9 the next run goes on and leaves nothing behind" {
 	head -c 200M /dev/zero >s/big
 	echo A >s/g
