@@ -203,7 +203,8 @@ void copy_free(struct copy *copy)
 
 static int engine_run_tree(struct copy *copy, struct error *err)
 {
-	const struct walk_options options = { .cancel = &copy->stop };
+	const struct walk_options options = { .cancel = &copy->stop,
+		.gather = &copy->source_waits };
 	autoclose int opened = -1;
 	struct stat st;
 	int rootfd = copy->srcdir, rc;

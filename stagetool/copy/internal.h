@@ -95,6 +95,7 @@ struct copy {
 	pthread_mutex_t dir_locks[COPY_DIR_LOCKS]; /* making a directory: by its address */
 	struct stat src_root, dst_root;            /* dst_root: st_ino 0 until it is known */
 	atomic_bool stop;                          /* no more is begun */
+	atomic_bool source_waits;                  /* by the samples: it, and not the destination */
 	atomic_bool no_noatime;                    /* files of others: O_NOATIME is not for us */
 	atomic_ullong planned;                     /* bytes that were begun, for max_bytes */
 	pthread_mutex_t lock;                      /* of what follows */

@@ -135,6 +135,22 @@ static unsigned width_median(const struct copy_latency *latency)
 	return sorted[count / 2];
 }
 
+static bool width_waits(struct copy *copy, enum copy_timed what)
+{
+	const struct copy_latency *latency = &copy->latency[what];
+
+	return latency->count &&
+	       width_median(latency) >= steps[sizeof(steps) / sizeof(steps[0]) - 1].microseconds;
+}
+
+/* Whether it is the source that is waited for, and not what it is copied to. Under copy->lock. */
+static bool width_source_waits(struct copy *copy)
+{
+	return (width_waits(copy, COPY_TIMED_OPEN) || width_waits(copy, COPY_TIMED_READ)) &&
+	       copy->latency[COPY_TIMED_CREATE].count && !width_waits(copy, COPY_TIMED_CREATE) &&
+	       !width_waits(copy, COPY_TIMED_SYNC);
+}
+
 void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start, unsigned crowd)
 {
 	struct copy_latency *latency = &copy->latency[what];
@@ -147,6 +163,7 @@ void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start, un
 	latency->microseconds[latency->count++ % COPY_SAMPLES] = slept;
 	if (latency->count >= WIDTH_FEW_SAMPLES)
 		median = width_median(latency);
+	atomic_store(&copy->source_waits, width_source_waits(copy));
 	pthread_mutex_unlock(&copy->lock);
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !width; i++)
 		if (median >= steps[i].microseconds)

@@ -7,6 +7,7 @@ libtree_la_SOURCES = \
 	stagetool/tree/links.c stagetool/tree/links.h \
 	stagetool/tree/remove.c stagetool/tree/remove.h \
 	stagetool/tree/walk.c stagetool/tree/walk.h \
+	stagetool/tree/walk_ahead.c stagetool/tree/walk_ahead.h \
 	stagetool/tree/walk_block.c stagetool/tree/walk_block.h \
 	stagetool/tree/walk_dir.c stagetool/tree/walk_dir.h \
 	stagetool/tree/xattr.c

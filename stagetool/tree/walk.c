@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/retry.h"
+#include "tree/walk_ahead.h"
 #include "tree/walk_block.h"
 #include "tree/walk_dir.h"
 
@@ -64,7 +65,7 @@ static void walk_no_memory(struct walk_dir *dir, const char *name, unsigned work
 }
 
 static void walk_open_run(struct pool_task *task, unsigned worker);
-static void walk_read_run(struct pool_task *task, unsigned worker);
+static void walk_on_run(struct pool_task *task, unsigned worker);
 
 static void walk_push_dirs(struct walk_dir *dir, char *buffer, size_t size, unsigned worker)
 {
@@ -117,9 +118,8 @@ static char *walk_buffer(struct walk *walk, unsigned worker)
 /* One buffer of a directory: what is left of it below its subdirectories, those on top, so that
  * whoever comes next goes down first; the entries are this worker's own. Where fds are short, the
  * rest is not left for later: a directory that waits half read can not be closed. */
-static void walk_read_run(struct pool_task *task, unsigned worker)
+static void walk_buffers(struct walk_dir *dir, unsigned worker)
 {
-	struct walk_dir *dir = (struct walk_dir *)task;
 	struct walk *walk = dir->walk;
 	char *buffer = walk_buffer(walk, worker);
 
@@ -133,9 +133,11 @@ static void walk_read_run(struct pool_task *task, unsigned worker)
 		walk_survey(dir, buffer, size, worker);
 		if (walk_block_new(dir, buffer, size, &block))
 			walk_no_memory(dir, NULL, worker);
+		if (!block)
+			walk_ahead_read(dir, 0);
 		walk_dir_hold(dir);
 		if (!tight) {
-			dir->task.run = walk_read_run;
+			dir->task.run = walk_on_run;
 			pool_push(walk->pool, &dir->task);
 		}
 		walk_push_dirs(dir, buffer, size, worker);
@@ -145,8 +147,21 @@ static void walk_read_run(struct pool_task *task, unsigned worker)
 		if (!tight)
 			return;
 	}
+	walk_ahead_read(dir, 0);
 	handle_unpin(&dir->handle);
 	walk_dir_release(dir, worker);
+}
+
+/* The next buffer of a directory that is open. */
+static void walk_on_run(struct pool_task *task, unsigned worker)
+{
+	struct walk_dir *dir = (struct walk_dir *)task;
+	struct walk *walk = dir->walk;
+
+	if (walk_ahead_wait(dir))
+		return;
+	walk_buffers(dir, worker);
+	walk_ahead_done(walk, 0);
 }
 
 /* An entry that was listed as a directory and is none: somebody has put another thing in its place.
@@ -229,10 +244,13 @@ static bool walk_enter(struct walk_dir *dir, int rc, const struct stat *st, unsi
 static void walk_open_run(struct pool_task *task, unsigned worker)
 {
 	struct walk_dir *dir = (struct walk_dir *)task;
+	struct walk *walk = dir->walk;
 	struct error err = ERROR_INIT;
 	bool read = false;
 
-	if (!walk_cancelled(dir->walk)) {
+	if (walk_ahead_wait(dir))
+		return;
+	if (!walk_cancelled(walk)) {
 		struct stat st;
 		int dirfd = handle_pin(&dir->parent->handle, &err);
 
@@ -243,24 +261,29 @@ static void walk_open_run(struct pool_task *task, unsigned worker)
 			handle_unpin(&dir->parent->handle);
 		}
 	}
-	if (read)
-		walk_read_run(task, worker);
-	else
+	if (read) {
+		walk_buffers(dir, worker);
+	} else {
+		walk_ahead_read(dir, 0);
 		walk_dir_release(dir, worker);
+	}
+	walk_ahead_done(walk, 0);
 }
 
 static void walk_root_run(struct pool_task *task, unsigned worker)
 {
 	struct walk_dir *dir = (struct walk_dir *)task;
+	struct walk *walk = dir->walk;
 	struct error err = ERROR_INIT;
 	struct stat st;
 
 	if (fstat(dir->handle.fd, &st)) {
 		error_errno(&err, "the root of the tree");
 		walk_failed(dir, NULL, &err, worker);
-	} else if (!dir->walk->ops->enter(dir->walk->ctx, dir, &st, worker)) {
+	} else if (!walk->ops->enter(walk->ctx, dir, &st, worker)) {
 		dir->entered = true;
-		walk_read_run(task, worker);
+		walk_buffers(dir, worker);
+		walk_ahead_done(walk, 0);
 		return;
 	}
 	handle_unpin(&dir->handle);
@@ -308,6 +331,7 @@ int walk_run(struct pool *pool, int rootfd, const struct walk_ops *ops, void *ct
 	walk->ctx = ctx;
 	if (options)
 		walk->options = *options;
+	pthread_mutex_init(&walk->waiting_lock, NULL);
 	handle_cache_init(&walk->cache, walk_fd_budget());
 	rc = walk_open_root(walk, rootfd, &root, err);
 	if (!rc && root) {
@@ -319,5 +343,6 @@ int walk_run(struct pool *pool, int rootfd, const struct walk_ops *ops, void *ct
 	for (unsigned i = 0; i < POOL_MAX_WIDTH; i++)
 		free(walk->buffers[i]);
 	handle_cache_destroy(&walk->cache);
+	pthread_mutex_destroy(&walk->waiting_lock);
 	return rc;
 }

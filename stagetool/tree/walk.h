@@ -51,6 +51,9 @@ struct walk_ops {
 struct walk_options {
 	unsigned batch;            /* entries in a batch at most; 0: the walk chooses */
 	const atomic_bool *cancel; /* borrowed, may be NULL */
+	/* While it is true, what was listed is handed over before much else is listed: for sources whose
+	 * answers to a listing are forgotten after a moment. Borrowed, may be NULL. */
+	const atomic_bool *gather;
 	int one_filesystem; /* do not enter other mounts (reported through failed as -EXDEV) */
 };
 

@@ -1,5 +1,7 @@
 #include "tree/walk_block.h"
 
+#include "tree/walk_ahead.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -71,10 +73,12 @@ static void walk_hand_over(struct walk_block *block, unsigned begin, unsigned en
 			count = end - begin;
 		walk->ops->entries(walk->ctx, dir, block->entries + begin, count, worker);
 		begin += count;
+		walk_ahead_done(walk, count);
 	}
 	if (pinned)
 		walk_dir_unpin(dir);
 	walk_block_release(block, worker);
+	walk_ahead_done(walk, end - begin);
 }
 
 static void walk_range_run(struct pool_task *task, unsigned worker)
@@ -134,6 +138,7 @@ int walk_block_new(struct walk_dir *dir, const char *buffer, size_t size, struct
 		names += length;
 	}
 	walk_dir_hold(dir);
+	walk_ahead_read(dir, b->count);
 	*block = b;
 	return 0;
 }

@@ -16,6 +16,7 @@ struct walk_dir *walk_dir_new(struct walk *walk, struct walk_dir *parent, const 
 	dir->parent = parent;
 	atomic_init(&dir->refs, 1);
 	dir->depth = parent ? parent->depth + 1 : 0;
+	dir->expected = 0;
 	dir->entered = false;
 	dir->data = NULL;
 	memcpy(dir->name, name, size);

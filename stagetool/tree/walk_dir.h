@@ -4,6 +4,8 @@
 #ifndef TREE_WALK_DIR_H
 #define TREE_WALK_DIR_H
 
+#include <pthread.h>
+
 #include "tree/handle.h"
 #include "tree/walk.h"
 
@@ -17,6 +19,12 @@ struct walk {
 	struct handle_cache cache;
 	uint64_t mount;                /* of the root */
 	char *buffers[POOL_MAX_WIDTH]; /* for getdents64, of each worker, made at first use */
+	/* Of walk_ahead: */
+	atomic_long listed;           /* entries that were read, or will be soon, and are not through */
+	atomic_ulong reads, entries;  /* buffers so far, and what was in them */
+	pthread_mutex_t waiting_lock; /* of waiting */
+	struct pool_task *waiting;    /* directories that are to be opened or read on later */
+	atomic_uint n_waiting;
 };
 
 struct walk_dir {
@@ -26,6 +34,7 @@ struct walk_dir {
 	struct handle handle;
 	atomic_uint refs; /* its own reading, its children, who holds it */
 	unsigned depth;
+	unsigned expected; /* walk_ahead's */
 	bool entered;
 	void *data;
 	char name[];

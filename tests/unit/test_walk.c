@@ -26,18 +26,24 @@ struct seen {
 	atomic_int last_code;
 	const char *leave_out; /* enter says 1 for this name */
 	bool check_pins;
+	bool slow;              /* an entry takes a moment */
+	atomic_ulong most_open; /* directories that were entered and not left */
 };
 
 static int seen_enter(void *ctx, struct walk_dir *dir, const struct stat *st, unsigned worker)
 {
 	struct seen *seen = ctx;
+	unsigned long open, most;
 
 	(void)worker;
 	assert_true(S_ISDIR(st->st_mode));
 	assert_true(!walk_dir_parent(dir) == !walk_dir_depth(dir));
 	if (seen->leave_out && !strcmp(walk_dir_name(dir), seen->leave_out))
 		return 1;
-	atomic_fetch_add(&seen->dirs, 1);
+	open = atomic_fetch_add(&seen->dirs, 1) + 1 - atomic_load(&seen->left);
+	for (most = atomic_load(&seen->most_open); open > most;)
+		if (atomic_compare_exchange_weak(&seen->most_open, &most, open))
+			break;
 	return 0;
 }
 
@@ -53,6 +59,8 @@ static void seen_entries(void *ctx, struct walk_dir *dir, const struct walk_entr
 			atomic_fetch_add(&seen->outside, 1);
 	}
 	atomic_fetch_add(&seen->entries, count);
+	if (seen->slow)
+		usleep(500 * count);
 	if (seen->check_pins) {
 		struct error err = ERROR_INIT;
 		struct stat st;
@@ -411,6 +419,81 @@ static void test_cancel(void **state)
 	assert_int_equal(atomic_load(&seen.entries), 0);
 }
 
+static void make_dirs(int fd, unsigned dirs, unsigned files)
+{
+	for (unsigned i = 0; i < dirs; i++) {
+		char name[32];
+		int dir;
+
+		snprintf(name, sizeof(name), "dir%u", i);
+		dir = make_dir(fd, name);
+		for (unsigned j = 0; j < files; j++) {
+			snprintf(name, sizeof(name), "file%u", j);
+			make_file(dir, name);
+		}
+		close(dir);
+	}
+}
+
+/* 32 workers share the few directories that are listed; otherwise each would have one of its own. */
+static void test_gather(void **state)
+{
+	atomic_bool gather = true;
+	struct walk_options options = { .gather = &gather, .batch = 1 };
+	struct seen seen = { .slow = true };
+
+	make_dirs(*(int *)*state, 60, 100);
+	assert_int_equal(walk(*(int *)*state, 32, &options, &seen), 0);
+	assert_int_equal(atomic_load(&seen.entries), 6000);
+	assert_int_equal(atomic_load(&seen.dirs), 61);
+	assert_true(atomic_load(&seen.most_open) <= 20);
+}
+
+struct flipper {
+	pthread_t thread;
+	atomic_bool flag, stop;
+};
+
+static void *flip(void *arg)
+{
+	struct flipper *flipper = arg;
+
+	while (!atomic_load(&flipper->stop)) {
+		atomic_store(&flipper->flag, !atomic_load(&flipper->flag));
+		usleep(50);
+	}
+	return NULL;
+}
+
+/* Nothing is left out: directories without files, with few and with many, while the wish comes and goes. */
+static void test_gather_whole(void **state)
+{
+	static const unsigned widths[] = { 1, 2, 16, 64 };
+	int fd = *(int *)*state, many = make_dir(fd, "many");
+
+	for (unsigned i = 0; i < 3000; i++) {
+		char name[48];
+
+		snprintf(name, sizeof(name), "file-with-a-name-of-some-length-%u", i);
+		make_file(many, name);
+	}
+	make_dirs(many, 200, 0);
+	make_dirs(fd, 300, 3);
+	close(many);
+	for (unsigned i = 0; i < 24; i++) {
+		struct flipper flipper = { .flag = true };
+		struct walk_options options = { .gather = &flipper.flag };
+		struct seen seen = { 0 };
+
+		assert_int_equal(pthread_create(&flipper.thread, NULL, flip, &flipper), 0);
+		assert_int_equal(walk(fd, widths[i % 4], &options, &seen), 0);
+		atomic_store(&flipper.stop, true);
+		pthread_join(flipper.thread, NULL);
+		assert_int_equal(atomic_load(&seen.entries), 3900);
+		assert_int_equal(atomic_load(&seen.dirs), 502);
+	}
+}
+
 static void test_one_filesystem(void **state)
 {
 	struct walk_options options = { .one_filesystem = 1 };
@@ -454,6 +537,8 @@ int main(void)
 		tree_test(test_races),
 		tree_test(test_unreadable),
 		tree_test(test_cancel),
+		tree_test(test_gather),
+		tree_test(test_gather_whole),
 		tree_test(test_one_filesystem),
 		tree_test(test_wide),
 	};
