@@ -19,6 +19,7 @@ libcopy_la_SOURCES = \
 	stagetool/copy/width.c \
 	stagetool/copy/range.c stagetool/copy/range.h stagetool/copy/range_backend.h \
 	stagetool/copy/range_cfr.c \
+	stagetool/copy/range_direct.c \
 	stagetool/copy/range_reflink.c \
 	stagetool/copy/range_rw.c \
 	stagetool/copy/replace.c \

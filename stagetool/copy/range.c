@@ -12,7 +12,7 @@
 #define CLONE_MIN (16u << 10)
 
 static const struct range_backend *const backends[] = { &range_reflink, &range_cfr,
-	&range_readwrite };
+	&range_direct, &range_readwrite };
 #define N_BACKENDS (sizeof(backends) / sizeof(*backends))
 
 /* Two flags for each backend in known: the pair was looked at, and it is not to be tried. Above
@@ -46,7 +46,7 @@ int range_new(const char *name, struct range **range, struct error *err)
 
 	if (name && !forced)
 		return error_set(err, -EINVAL, "engine \"%s\" is not known: expected reflink, "
-			"copy_file_range or readwrite", name);
+			"copy_file_range, direct or readwrite", name);
 	new = calloc(1, sizeof(*new));
 	if (!new)
 		return error_sys(err, -ENOMEM, "range");

@@ -1,7 +1,8 @@
 /*
  * Moving bytes from one open file to another, by the best way that the two filesystems have.
  *
- * Ways ("backends") in the order they are tried: reflink, copy_file_range, readwrite. Each falls
+ * Ways ("backends") in the order they are tried: reflink, copy_file_range, direct (reads past the
+ * page cache), readwrite. Each falls
  * back to the next only on errors that mean "not supported here", which is remembered for the pair
  * of filesystems. Whole files: range_clone first; where it says no, range_copy_data of the whole or
  * of pieces of it in parallel, then an ftruncate to the size where the file may end in a hole.

@@ -24,7 +24,13 @@ struct range_backend {
 		struct error *err);
 };
 
-extern const struct range_backend range_reflink, range_cfr, range_readwrite;
+extern const struct range_backend range_reflink, range_cfr, range_direct, range_readwrite;
+
+/* Reads and writes; direct: src is O_DIRECT, and RANGE_NEVER says that it can not be read so (it is not
+ * O_DIRECT any more then). Several threads may have set it on one file: readers that did not ask for it
+ * take it off where the filesystem refuses. */
+int range_read_and_write(const struct range_job *job, bool direct, struct range_buffer *buffer,
+	uint64_t *copied, struct error *err);
 
 /* Clones the whole file: 0, negative, RANGE_NEVER or RANGE_NOT_NOW. */
 int range_reflink_whole(int src, int dst, struct error *err);

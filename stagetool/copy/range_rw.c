@@ -1,6 +1,7 @@
 #include "copy/range_backend.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,7 +72,16 @@ static int write_nonzero(int fd, const char *data, size_t size, uint64_t offset,
 	return write_whole(fd, data + start, at - start, offset + start, err);
 }
 
-static int readwrite_copy(const struct range_job *job, struct range_buffer *buffer,
+/* Whether reads of fd went past the page cache; they do not any more. A server or filesystem may say
+ * only at the read that it can not do that. */
+static bool stop_direct(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && flags & O_DIRECT && !fcntl(fd, F_SETFL, flags & ~O_DIRECT);
+}
+
+int range_read_and_write(const struct range_job *job, bool direct, struct range_buffer *buffer,
 	uint64_t *copied, struct error *err)
 {
 	uint64_t done = 0;
@@ -79,18 +89,29 @@ static int readwrite_copy(const struct range_job *job, struct range_buffer *buff
 
 	while (rc == 0 && done < job->length) {
 		uint64_t left = job->length - done, to = job->dst_offset + done;
+		size_t want = left < buffer->size ? left : buffer->size;
 		ssize_t n;
 
 		if (job->cancel && atomic_load_explicit(job->cancel, memory_order_relaxed))
 			return error_set(err, -ECANCELED, "cancelled");
-		n = pread(job->src, buffer->data, left < buffer->size ? left : buffer->size,
-			(off_t)(job->src_offset + done));
+		/* Direct reads are of whole blocks on many filesystems. */
+		if (direct)
+			want = (want + BUFFER_ALIGNMENT - 1) / BUFFER_ALIGNMENT * BUFFER_ALIGNMENT;
+		n = pread(job->src, buffer->data, want, (off_t)(job->src_offset + done));
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EINVAL && stop_direct(job->src)) {
+			error_sys(err, -EINVAL, "read");
+			if (direct)
+				return RANGE_NEVER;
+			continue;
+		}
 		if (n < 0)
 			return error_errno(err, "read");
 		if (n == 0)
 			return range_short(job, done, err);
+		if ((uint64_t)n > left)
+			n = (ssize_t)left;
 		rc = (job->skip_zeros ? write_nonzero : write_whole)(job->dst, buffer->data, (size_t)n,
 			to, err);
 		if (rc == 0) {
@@ -99,6 +120,12 @@ static int readwrite_copy(const struct range_job *job, struct range_buffer *buff
 		}
 	}
 	return rc;
+}
+
+static int readwrite_copy(const struct range_job *job, struct range_buffer *buffer,
+	uint64_t *copied, struct error *err)
+{
+	return range_read_and_write(job, false, buffer, copied, err);
 }
 
 const struct range_backend range_readwrite = {

@@ -359,7 +359,7 @@ load helpers
 	head -c 3000001 /dev/urandom >s/f
 	echo x >s/g
 	truncate -s 5M s/hole
-	for engine in reflink copy_file_range readwrite; do
+	for engine in reflink copy_file_range direct readwrite; do
 		run stagetool copy --engine="$engine" s "d.$engine"
 		if [ "$engine" = reflink ] && [ "$status" -ne 0 ]; then
 			says "s/f"

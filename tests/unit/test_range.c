@@ -24,7 +24,36 @@ static struct {
 	bool cfr_says_end;
 	int clones, cfrs;
 	long filesystem; /* f_type; 0: the kernel's own answer */
+	bool no_direct_files, no_direct_reads; /* EINVAL when asked for, or at the read */
+	int direct_reads;
 } kernel;
+
+int fcntl(int fd, int command, ...)
+{
+	va_list args;
+	long argument;
+
+	va_start(args, command);
+	argument = va_arg(args, long);
+	va_end(args);
+	if (command == F_SETFL && argument & O_DIRECT && kernel.no_direct_files) {
+		errno = EINVAL;
+		return -1;
+	}
+	return (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
+{
+	if (fcntl(fd, F_GETFL, 0L) & O_DIRECT) {
+		kernel.direct_reads++;
+		if (kernel.no_direct_reads) {
+			errno = EINVAL;
+			return -1;
+		}
+	}
+	return syscall(SYS_pread64, fd, buffer, size, offset);
+}
 
 int fstatfs(int fd, struct statfs *fs)
 {
@@ -133,6 +162,7 @@ static void assert_same(const struct files *files)
 	struct stat a, b;
 	autofree char *x = NULL, *y = NULL;
 
+	assert_int_equal(fcntl(files->src, F_SETFL, 0L), 0); /* not O_DIRECT */
 	fstat(files->src, &a);
 	fstat(files->dst, &b);
 	assert_int_equal(a.st_size, b.st_size);
@@ -346,6 +376,84 @@ static void test_splicing_filesystems_are_not_asked(void **state)
 	}
 }
 
+/* What /tmp is, and whether it can be read so, is the machine's. */
+static bool can_be_direct(const struct files *files)
+{
+	bool can = !fcntl(files->src, F_SETFL, (long)O_DIRECT);
+
+	fcntl(files->src, F_SETFL, 0L);
+	return can;
+}
+
+static void test_direct_reads(void **state)
+{
+	static const long kinds[] = { FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC };
+	struct files *files = *state;
+	uint64_t copied;
+
+	if (!can_be_direct(files))
+		skip();
+	fill(files->src, 0, (3 << 20) + 77);
+	for (size_t i = 0; i < 2; i++) {
+		kernel.filesystem = kinds[i];
+		force(files, NULL);
+		assert_int_equal(ftruncate(files->dst, 0), 0);
+		kernel.direct_reads = 0;
+		kernel.cfr_errno = EXDEV;
+		assert_int_equal(copy(files, 1 << 20, (2 << 20) + 77, &copied, NULL), 0);
+		assert_int_equal(copy(files, 0, 1 << 20, &copied, NULL), 0);
+		assert_int_equal(copied, 1 << 20);
+		assert_true(kernel.direct_reads >= 4);
+		assert_same(files);
+	}
+	kernel.filesystem = XFS_SUPER_MAGIC;
+	force(files, NULL);
+	kernel.direct_reads = 0;
+	assert_int_equal(copy(files, 0, 3 << 20, &copied, NULL), 0);
+	assert_int_equal(kernel.direct_reads, 0);
+}
+
+static void test_direct_reads_that_are_refused(void **state)
+{
+	struct files *files = *state;
+	struct error err = ERROR_INIT;
+	uint64_t copied;
+
+	kernel.filesystem = FUSE_SUPER_MAGIC;
+	fill(files->src, 0, (2 << 20) + 77);
+	for (int late = 0; late < 2; late++) {
+		kernel.no_direct_files = !late;
+		kernel.no_direct_reads = late;
+		force(files, NULL);
+		kernel.direct_reads = 0;
+		assert_int_equal(ftruncate(files->dst, 0), 0);
+		for (uint64_t at = 0; at < 2; at++)
+			assert_int_equal(copy(files, at << 20, 1 << 20, &copied, &err), 0);
+		assert_int_equal(copy(files, 2 << 20, 77, &copied, &err), 0);
+		assert_same(files);
+		assert_true(kernel.direct_reads <= 1); /* remembered */
+		force(files, "direct");
+		assert_int_equal(copy(files, 0, 1 << 20, &copied, &err), -EOPNOTSUPP);
+		assert_non_null(strstr(err.text, "direct can not"));
+	}
+}
+
+/* Somebody else has made it so, and the filesystem does not have it. */
+static void test_reader_takes_direct_off(void **state)
+{
+	struct files *files = *state;
+	uint64_t copied;
+
+	if (!can_be_direct(files))
+		skip();
+	kernel.no_direct_reads = true;
+	fill(files->src, 0, 1 << 20);
+	force(files, "readwrite");
+	assert_int_equal(fcntl(files->src, F_SETFL, (long)O_DIRECT), 0);
+	assert_int_equal(copy(files, 0, 1 << 20, &copied, NULL), 0);
+	assert_same(files);
+}
+
 static void test_end_that_is_none(void **state)
 {
 	struct files *files = *state;
@@ -528,6 +636,9 @@ int main(void)
 		TEST(test_copy_file_range_short_counts),
 		TEST(test_next_backend_goes_on_where_one_stopped),
 		TEST(test_splicing_filesystems_are_not_asked),
+		TEST(test_direct_reads),
+		TEST(test_direct_reads_that_are_refused),
+		TEST(test_reader_takes_direct_off),
 		TEST(test_end_that_is_none),
 		TEST(test_source_got_shorter),
 		TEST(test_holes_stay),
