@@ -58,6 +58,7 @@ struct copy_worker {
 	char *small;      /* COPY_SMALL_SIZE bytes */
 	unsigned sample;  /* entries since operations were last timed */
 	unsigned samples; /* how often they were */
+	struct walk_dir *walk; /* whose entries it is at; NULL: it is at something else */
 	bool ready;
 	char apart[64]; /* keeps the counters of two workers out of one cache line */
 };
@@ -70,6 +71,7 @@ enum copy_timed {
 	COPY_TIMED_READ,
 	COPY_TIMED_CREATE,
 	COPY_TIMED_SYNC,
+	COPY_TIMED_PIECE, /* a megabyte of a large file */
 	COPY_TIMED_KINDS,
 };
 
@@ -257,6 +259,9 @@ uint64_t copy_width_start(const struct copy *copy, unsigned worker);
  * were waiting for each other. In a crowd its time says nothing of the filesystem: with more
  * threads the crowd would be larger, and nothing faster. */
 void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start, unsigned crowd);
+/* The same for a piece of a large file, of so many bytes: each of them is timed, as they are few. */
+uint64_t copy_width_start_piece(const struct copy *copy);
+void copy_width_note_piece(struct copy *copy, uint64_t start, uint64_t bytes);
 
 /* verify.c: reads dst back, from the disk where that can be had, and compares with src. -EBADMSG
  * where they differ. */

@@ -59,10 +59,11 @@ static int split_copy_piece(
 		.skip_zeros = holes,
 		.cancel = copy->options.cancel ? copy->options.cancel : &copy->stop,
 	};
-	uint64_t copied = 0;
+	uint64_t copied = 0, start = copy_width_start_piece(copy);
 	int rc = (holes ? range_copy_data : range_copy)(
 		copy->range, &job, &copy->workers[worker].buffer, &copied, err);
 
+	copy_width_note_piece(copy, start, copied);
 	split_count(file, copied, worker);
 	return rc;
 }
@@ -84,6 +85,14 @@ static uint64_t split_share(struct copy_file *file, uint64_t begin, uint64_t end
 	atomic_fetch_add_explicit(&file->parts, 1, memory_order_relaxed);
 	pool_push(file->copy->pool, &part->task);
 	return begin + half;
+}
+
+/* Other files come first: writers of one file wait for each other on most filesystems. */
+static bool split_share_entries(struct copy *copy, unsigned worker)
+{
+	struct walk_dir *walk = copy->workers[worker].walk;
+
+	return walk && walk_share(walk, worker);
 }
 
 /* All parts are through. */
@@ -109,7 +118,8 @@ static void split_part(struct copy_file *file, uint64_t begin, uint64_t end, uns
 		struct error err;
 
 		err.code = 0;
-		if (size >= 2 * (uint64_t)SPLIT_PIECE && pool_idle(file->copy->pool)) {
+		if (pool_idle(file->copy->pool) && !split_share_entries(file->copy, worker) &&
+			size >= 2 * (uint64_t)SPLIT_PIECE) {
 			end = split_share(file, begin, end);
 			size = end - begin;
 		}

@@ -210,9 +210,11 @@ static void tree_entries(void *ctx, struct walk_dir *walk, const struct walk_ent
 	bool pinned = copy_dir_hold_open(dir);
 
 	copy_worker_get(copy, worker);
+	copy->workers[worker].walk = walk;
 	for (unsigned i = 0; i < count && !copy_stopped(copy); i++)
 		copy_entry_run(
 			copy, dir, entries[i].name, entries[i].name, entries[i].type, worker);
+	copy->workers[worker].walk = NULL;
 	if (pinned)
 		copy_dir_unpin(dir);
 }

@@ -20,6 +20,11 @@ static const struct {
 	unsigned microseconds, width;
 } steps[] = { { 1500, 128 }, { 400, 64 }, { 120, 32 }, { 60, 16 } };
 
+/* Large files: what one stream waits for a megabyte, and how many streams that is worth. A buffer of the
+ * kernel that is full for a moment should not count, and a disk gains nothing by more. */
+#define WIDTH_PIECE_MICROSECONDS 200
+#define WIDTH_PIECES 16
+
 #define WIDTH_FEW_SAMPLES 3
 /* Entries of one worker between two samples: of the first ones and later. Taking the time costs as
  * much as an entry of a local filesystem. */
@@ -92,19 +97,30 @@ static int64_t width_awake(void)
 	return width_nanoseconds(CLOCK_THREAD_CPUTIME_ID) + width_queued();
 }
 
-/* The start of a sample: what this thread has slept until now, in ns from a point of no meaning,
- * never 0. Looking at the clocks takes time and may itself be interrupted. So the wall clock is read
+/* What this thread has slept until now, in ns from a point of no meaning, never 0: the start of a
+ * sample. Looking at the clocks takes time and may itself be interrupted. So the wall clock is read
  * last at the start and first at the end: what comes in between makes a sample shorter, not longer.
  */
+static uint64_t width_asleep(void)
+{
+	int64_t awake = width_awake();
+
+	return (uint64_t)(width_nanoseconds(CLOCK_MONOTONIC) - awake) | 1;
+}
+
 uint64_t copy_width_start(const struct copy *copy, unsigned worker)
 {
-	int64_t awake;
-
 	if (copy->options.threads || copy->workers[worker].sample != 1 ||
 		pool_width(copy->pool) >= copy->max_width)
 		return 0;
-	awake = width_awake();
-	return (uint64_t)(width_nanoseconds(CLOCK_MONOTONIC) - awake) | 1;
+	return width_asleep();
+}
+
+uint64_t copy_width_start_piece(const struct copy *copy)
+{
+	if (copy->options.threads || pool_width(copy->pool) >= WIDTH_PIECES)
+		return 0;
+	return width_asleep();
 }
 
 /* Microseconds asleep since start; at most 10 s. */
@@ -151,25 +167,49 @@ static bool width_source_waits(struct copy *copy)
 	       !width_waits(copy, COPY_TIMED_SYNC);
 }
 
-void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start, unsigned crowd)
+/* One sample more of a kind. The median of the last ones; 0 while they are too few. */
+static unsigned width_add(struct copy *copy, enum copy_timed what, unsigned microseconds)
 {
 	struct copy_latency *latency = &copy->latency[what];
-	unsigned median = 0, width = 0, slept;
+	unsigned median = 0;
 
-	if (!start || crowd > 1)
-		return;
-	slept = width_slept(start);
 	pthread_mutex_lock(&copy->lock);
-	latency->microseconds[latency->count++ % COPY_SAMPLES] = slept;
+	latency->microseconds[latency->count++ % COPY_SAMPLES] = microseconds;
 	if (latency->count >= WIDTH_FEW_SAMPLES)
 		median = width_median(latency);
 	atomic_store(&copy->source_waits, width_source_waits(copy));
 	pthread_mutex_unlock(&copy->lock);
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !width; i++)
-		if (median >= steps[i].microseconds)
-			width = steps[i].width;
+	return median;
+}
+
+static void width_grow(struct copy *copy, unsigned width)
+{
 	if (width > copy->max_width)
 		width = copy->max_width;
 	if (width > pool_width(copy->pool))
 		pool_grow(copy->pool, width);
+}
+
+void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start, unsigned crowd)
+{
+	unsigned median, width = 0;
+
+	if (!start || crowd > 1)
+		return;
+	median = width_add(copy, what, width_slept(start));
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && !width; i++)
+		if (median >= steps[i].microseconds)
+			width = steps[i].width;
+	width_grow(copy, width);
+}
+
+void copy_width_note_piece(struct copy *copy, uint64_t start, uint64_t bytes)
+{
+	uint64_t slept;
+
+	if (!start || bytes < 1 << 20)
+		return;
+	slept = ((uint64_t)width_slept(start) << 20) / bytes;
+	if (width_add(copy, COPY_TIMED_PIECE, (unsigned)slept) >= WIDTH_PIECE_MICROSECONDS)
+		width_grow(copy, WIDTH_PIECES);
 }

@@ -11,6 +11,7 @@
 #define TREE_WALK_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -67,6 +68,10 @@ int walk_run(struct pool *pool, int rootfd, const struct walk_ops *ops, void *ct
  */
 int walk_dir_pin(struct walk_dir *dir, struct error *err);
 void walk_dir_unpin(struct walk_dir *dir);
+
+/* For a callback whose entry takes long: lets others have what this worker was to hand over next. dir is
+ * any of the walk. Whether there was something. */
+bool walk_share(struct walk_dir *dir, unsigned worker);
 
 /* Keeps dir from being left until walk_dir_release: for work that goes on after the callback. */
 void walk_dir_hold(struct walk_dir *dir);

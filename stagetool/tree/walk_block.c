@@ -14,6 +14,13 @@ struct walk_block {
 	struct walk_entry entries[];
 };
 
+/* What one worker is about to hand over; in its own hands alone. */
+struct walk_hand {
+	struct walk_block *block;
+	unsigned begin, end, slices;
+};
+
+/* The same, on its way to another one. */
 struct walk_range {
 	struct pool_task task;
 	struct walk_block *block;
@@ -29,71 +36,90 @@ static void walk_block_release(struct walk_block *block, unsigned worker)
 }
 
 /* Slices: the more threads there are, the slower an entry is likely to be, and the sooner somebody
- * should be able to take the rest. */
-static unsigned walk_slice(const struct walk *walk)
+ * should be able to take the rest. The first entries come alone: they may be large. */
+static unsigned walk_slice(const struct walk *walk, const struct walk_hand *hand)
 {
+	unsigned left = hand->end - hand->begin, slice = 16;
+
 	if (walk->options.batch)
-		return walk->options.batch;
-	return pool_width(walk->pool) > 8 ? 1 : 16;
+		slice = walk->options.batch;
+	else if (pool_width(walk->pool) > 8 || hand->slices < 2)
+		slice = 1;
+	return slice < left ? slice : left;
 }
 
 static void walk_range_run(struct pool_task *task, unsigned worker);
 
-/* Gives the upper half of a range to those who have nothing to do. Without memory it stays here. */
-static unsigned walk_split(
-	struct walk *walk, struct walk_block *block, unsigned begin, unsigned end)
+/* Gives the upper half of what is left to those who have nothing to do; all if it is but one. Without
+ * memory it stays here. */
+static void walk_split(struct walk *walk, struct walk_hand *hand)
 {
 	struct walk_range *range = malloc(sizeof(*range));
 
 	if (!range)
-		return end;
+		return;
 	range->task.run = walk_range_run;
-	range->block = block;
-	range->begin = begin + (end - begin) / 2;
-	range->end = end;
-	atomic_fetch_add_explicit(&block->refs, 1, memory_order_relaxed);
-	end = range->begin;
+	range->block = hand->block;
+	range->begin = hand->begin + (hand->end - hand->begin) / 2;
+	range->end = hand->end;
+	atomic_fetch_add_explicit(&hand->block->refs, 1, memory_order_relaxed);
+	hand->end = range->begin;
 	pool_push(walk->pool, &range->task);
-	return end;
 }
 
-static void walk_hand_over(struct walk_block *block, unsigned begin, unsigned end, unsigned worker)
+bool walk_share(struct walk_dir *dir, unsigned worker)
 {
+	struct walk *walk = dir->walk;
+	struct walk_hand *hand = walk->hands[worker];
+
+	if (!hand || hand->begin == hand->end)
+		return false;
+	walk_split(walk, hand);
+	return true;
+}
+
+static void walk_hand_over(struct walk_hand *hand, unsigned worker)
+{
+	struct walk_block *block = hand->block;
 	struct walk_dir *dir = block->dir;
 	struct walk *walk = dir->walk;
 	/* Once for all: a callback that pins it as well does so without a lock. */
 	bool pinned = walk_dir_pin(dir, NULL) >= 0;
 
-	while (begin < end && !walk_cancelled(walk)) {
-		unsigned count = walk_slice(walk);
+	walk->hands[worker] = hand;
+	while (hand->begin < hand->end && !walk_cancelled(walk)) {
+		const struct walk_entry *entries = block->entries + hand->begin;
+		unsigned count;
 
-		if (end - begin > 1 && pool_idle(walk->pool))
-			end = walk_split(walk, block, begin, end);
-		if (count > end - begin)
-			count = end - begin;
-		walk->ops->entries(walk->ctx, dir, block->entries + begin, count, worker);
-		begin += count;
+		if (hand->end - hand->begin > 1 && pool_idle(walk->pool))
+			walk_split(walk, hand);
+		count = walk_slice(walk, hand);
+		hand->begin += count;
+		hand->slices++;
+		walk->ops->entries(walk->ctx, dir, entries, count, worker);
 		walk_ahead_done(walk, count);
 	}
+	walk->hands[worker] = NULL;
 	if (pinned)
 		walk_dir_unpin(dir);
 	walk_block_release(block, worker);
-	walk_ahead_done(walk, end - begin);
+	walk_ahead_done(walk, hand->end - hand->begin);
 }
 
 static void walk_range_run(struct pool_task *task, unsigned worker)
 {
 	struct walk_range *range = (struct walk_range *)task;
-	struct walk_block *block = range->block;
-	unsigned begin = range->begin, end = range->end;
+	struct walk_hand hand = { .block = range->block, .begin = range->begin, .end = range->end };
 
 	free(range);
-	walk_hand_over(block, begin, end, worker);
+	walk_hand_over(&hand, worker);
 }
 
 void walk_block_run(struct walk_block *block, unsigned worker)
 {
-	walk_hand_over(block, 0, block->count, worker);
+	struct walk_hand hand = { .block = block, .end = block->count };
+
+	walk_hand_over(&hand, worker);
 }
 
 static bool walk_takes(const struct walk_record *record)

@@ -11,6 +11,8 @@
 
 #define WALK_BUFFER_SIZE (32 * 1024)
 
+struct walk_hand;
+
 struct walk {
 	struct pool *pool;
 	const struct walk_ops *ops;
@@ -19,6 +21,7 @@ struct walk {
 	struct handle_cache cache;
 	uint64_t mount;                /* of the root */
 	char *buffers[POOL_MAX_WIDTH]; /* for getdents64, of each worker, made at first use */
+	struct walk_hand *hands[POOL_MAX_WIDTH]; /* what each worker is handing over */
 	/* Of walk_ahead: */
 	atomic_long listed;           /* entries that were read, or will be soon, and are not through */
 	atomic_ulong reads, entries;  /* buffers so far, and what was in them */

@@ -53,6 +53,34 @@ int openat(int dir, const char *name, int flags, ...)
 	return (int)syscall(SYS_openat, dir, name, flags, mode);
 }
 
+/* A side that is slow for each large request. */
+enum { QUICK, SLOW_READS, SLOW_WRITES };
+static int large;
+
+static void wait_for_large(int kind, size_t size)
+{
+	const struct timespec pause = { .tv_nsec = 2 * 1000 * 1000 };
+
+	if (large != kind || size < 512 << 10)
+		return;
+	if (!counted)
+		atomic_fetch_add(&threads, 1);
+	counted = true;
+	nanosleep(&pause, NULL);
+}
+
+ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
+{
+	wait_for_large(SLOW_READS, size);
+	return syscall(SYS_pread64, fd, buffer, size, offset);
+}
+
+ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
+{
+	wait_for_large(SLOW_WRITES, size);
+	return syscall(SYS_pwrite64, fd, buffer, size, offset);
+}
+
 static int setup(void **state)
 {
 	char name[32];
@@ -98,23 +126,30 @@ static enum copy_answer decide(void *ctx, const struct copy_item *item, const st
 	return COPY_SEND;
 }
 
+static int copy_of(const char *from, uint64_t files, const struct copy_options *options,
+	const struct copy_hooks *hooks)
+{
+	struct copy *copy = NULL;
+	struct copy_counts counts;
+
+	atomic_store(&threads, 0);
+	assert_int_equal(copy_new(dirfd_of_test, from, dirfd_of_test, "d", options, hooks, &copy, NULL),
+		0);
+	assert_int_equal(copy_run(copy, NULL), 0);
+	copy_counts(copy, &counts);
+	copy_free(copy);
+	assert_int_equal(counts.files, files);
+	return atomic_load(&threads);
+}
+
 /* How many threads had something to do with the slow side. */
 static int threads_used(int flag, unsigned asked, bool with_decide)
 {
 	const struct copy_options options = { .threads = asked };
 	const struct copy_hooks hooks = { .decide = with_decide ? decide : NULL };
-	struct copy *copy = NULL;
-	struct copy_counts counts;
 
-	atomic_store(&threads, 0);
 	slow_flag = flag;
-	assert_int_equal(copy_new(dirfd_of_test, "s", dirfd_of_test, "d", &options, &hooks, &copy,
-		NULL), 0);
-	assert_int_equal(copy_run(copy, NULL), 0);
-	copy_counts(copy, &counts);
-	copy_free(copy);
-	assert_int_equal(counts.files, FILES);
-	return atomic_load(&threads);
+	return copy_of("s", FILES, &options, &hooks);
 }
 
 static void test_slow_source_gets_more_threads(void **state)
@@ -152,6 +187,31 @@ static void test_asked_for_is_what_it_is(void **state)
 	assert_true(threads_used(O_NOATIME, 3, true) <= 3);
 }
 
+/* 3 files of 64 MiB, with one stream for each file or several. */
+static void test_large_files_get_more_threads(void **state)
+{
+	const struct copy_options options = { .engine = "readwrite" };
+	const struct copy_hooks hooks = { .decide = NULL };
+	autofree char *data = malloc(1 << 20);
+
+	(void)state;
+	memset(data, 'x', 1 << 20);
+	assert_int_equal(mkdirat(dirfd_of_test, "large", 0700), 0);
+	for (int i = 0; i < 3; i++) {
+		char name[32];
+		int fd;
+
+		snprintf(name, sizeof(name), "large/%d", i);
+		fd = openat(dirfd_of_test, name, O_WRONLY | O_CREAT, 0600);
+		for (int j = 0; j < 64; j++)
+			assert_int_equal(write(fd, data, 1 << 20), 1 << 20);
+		close(fd);
+	}
+	for (large = SLOW_READS; large <= SLOW_WRITES; large++)
+		assert_true(copy_of("large", 3, &options, &hooks) >= 6);
+	large = QUICK;
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -161,6 +221,7 @@ int main(void)
 		TEST(test_slow_source_gets_more_threads_with_decide),
 		TEST(test_slow_destination_gets_more_threads),
 		TEST(test_busy_processors_get_no_more_threads),
+		TEST(test_large_files_get_more_threads),
 		TEST(test_asked_for_is_what_it_is),
 	};
 

@@ -494,6 +494,47 @@ static void test_gather_whole(void **state)
 	}
 }
 
+struct sharing {
+	struct seen seen;
+	struct pool *pool;
+	atomic_uint begun;
+	bool helped; /* another one was handed over while the first one was at work */
+};
+
+static void sharing_entries(void *ctx, struct walk_dir *dir, const struct walk_entry *entries,
+	unsigned count, unsigned worker)
+{
+	struct sharing *sharing = ctx;
+
+	if (!atomic_fetch_add(&sharing->begun, 1)) {
+		pool_grow(sharing->pool, 4);
+		assert_true(walk_share(dir, worker));
+		for (unsigned i = 0; i < 10000 && atomic_load(&sharing->begun) < 2; i++)
+			usleep(1000);
+		sharing->helped = atomic_load(&sharing->begun) >= 2;
+	}
+	seen_entries(&sharing->seen, dir, entries, count, worker);
+}
+
+static void test_share(void **state)
+{
+	struct walk_ops ops = { seen_enter, sharing_entries, seen_leave, seen_failed };
+	struct sharing sharing = { .helped = false };
+	struct error err = ERROR_INIT;
+
+	for (unsigned i = 0; i < 5; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "file%u", i);
+		make_file(*(int *)*state, name);
+	}
+	assert_int_equal(pool_start(1, &sharing.pool, &err), 0);
+	assert_int_equal(walk_run(sharing.pool, *(int *)*state, &ops, &sharing, NULL, &err), 0);
+	pool_free(sharing.pool);
+	assert_true(sharing.helped);
+	assert_int_equal(atomic_load(&sharing.seen.entries), 5);
+}
+
 static void test_one_filesystem(void **state)
 {
 	struct walk_options options = { .one_filesystem = 1 };
@@ -537,6 +578,7 @@ int main(void)
 		tree_test(test_races),
 		tree_test(test_unreadable),
 		tree_test(test_cancel),
+		tree_test(test_share),
 		tree_test(test_gather),
 		tree_test(test_gather_whole),
 		tree_test(test_one_filesystem),
