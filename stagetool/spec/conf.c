@@ -12,6 +12,7 @@
 
 #define DEFAULT_STATE_DIR "/var/lib/stagetool"
 #define DEFAULT_KEEP_FAILED (7 * 24 * 3600)
+#define DEFAULT_STALL_LIMIT (30 * 60)
 #define DEFAULT_MIN_FREE_PERCENT 5
 #define THREADS_MAX 1024
 #define PROJECT_ID_MAX (UINT32_MAX - 1) /* the last one means none */
@@ -23,6 +24,7 @@ enum key {
 	KEY_DEFAULT_TIER,
 	KEY_SOURCES,
 	KEY_KEEP_FAILED,
+	KEY_STALL_LIMIT,
 	KEY_EXTEND_LIMIT,
 	KEY_THREADS,
 	KEY_PATH,
@@ -38,6 +40,7 @@ static const char *const key_names[N_KEYS] = {
 	[KEY_DEFAULT_TIER] = "default_tier",
 	[KEY_SOURCES] = "sources",
 	[KEY_KEEP_FAILED] = "keep_failed",
+	[KEY_STALL_LIMIT] = "stall_limit",
 	[KEY_EXTEND_LIMIT] = "extend_limit",
 	[KEY_THREADS] = "threads",
 	[KEY_PATH] = "path",
@@ -148,6 +151,12 @@ static int set_keep_failed(struct conf *conf, const char *value, struct error *e
 	return rc;
 }
 
+static int set_stall_limit(struct conf *conf, const char *value, struct error *err)
+{
+	conf->stall_limit = 0;
+	return strcmp(value, "none") ? parse_duration(value, &conf->stall_limit, err) : 0;
+}
+
 static int set_threads(struct conf *conf, const char *value, struct error *err)
 {
 	uint64_t threads = 0;
@@ -204,6 +213,8 @@ static int set_value(struct loading *loading, enum key key, const char *value, s
 		return set_sources(conf, value, err);
 	case KEY_KEEP_FAILED:
 		return set_keep_failed(conf, value, err);
+	case KEY_STALL_LIMIT:
+		return set_stall_limit(conf, value, err);
 	case KEY_EXTEND_LIMIT:
 		return parse_bool(value, &conf->extend_limit, err);
 	case KEY_THREADS:
@@ -375,6 +386,7 @@ int conf_load(const char *path, const char *node, struct conf **conf, struct err
 	if (!loading.conf)
 		return spec_no_memory(err);
 	loading.conf->keep_failed = DEFAULT_KEEP_FAILED;
+	loading.conf->stall_limit = DEFAULT_STALL_LIMIT;
 	loading.conf->extend_limit = true;
 	rc = conf_file_read(path, &events, err);
 	if (!rc)

@@ -27,6 +27,7 @@ struct conf {
 	char **sources; /* absolute, cleaned; n_sources 0: any */
 	size_t n_sources;
 	uint64_t keep_failed; /* seconds; default 7 days */
+	uint64_t stall_limit; /* seconds; default 30 minutes; 0: none */
 	bool extend_limit; /* default yes */
 	unsigned threads; /* limit of the copy pool; 0: the tool chooses */
 	struct conf_tier *tiers;

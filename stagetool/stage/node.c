@@ -5,7 +5,9 @@
 #include "base/parse.h"
 #include "spec/handoff.h"
 #include "spec/spec.h"
+#include "stage/fields.h"
 #include "stage/outcome.h"
+#include "stage/worker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -235,6 +237,21 @@ int node_expect(struct record *record, const struct spec_list *specs, struct err
 		if (!code && (spec->side == SPEC_OUT || spec->sync))
 			code = node_expect_one(record, i, spec->text, true, err);
 	}
+	return code;
+}
+
+int node_take_progress(struct worker *worker, const json_t *message, uint64_t *files, uint64_t *bytes,
+	struct error *err)
+{
+	uint64_t steps;
+	int code = fields_get_number(message, "files", INT64_MAX, files, err);
+
+	if (!code)
+		code = fields_get_number(message, "bytes", INT64_MAX, bytes, err);
+	if (!code)
+		code = fields_get_number(message, "steps", INT64_MAX, &steps, err);
+	if (!code)
+		worker_counted(worker, steps);
 	return code;
 }
 

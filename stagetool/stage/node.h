@@ -80,6 +80,11 @@ void node_record_tier(const struct record *record, struct conf_tier *tier);
 struct spec_list;
 int node_expect(struct record *record, const struct spec_list *specs, struct error *err);
 
+/* Takes over how far a worker says that it is, and whether it gets on. -EBADMSG. */
+struct worker;
+int node_take_progress(struct worker *worker, const json_t *message, uint64_t *files, uint64_t *bytes,
+	struct error *err);
+
 /* Takes over what a worker says of a spec (an untrusted message) into the outcome that is waiting
  * for it. -EBADMSG. */
 int node_take_outcome(struct record *record, const json_t *message, struct error *err);

@@ -65,15 +65,14 @@ static int bring_reserve(
 		start->blame = code == -ENOSPC ? NODE_JOB : NODE_NODE;
 		return code;
 	}
+	worker_moved(worker); /* the time that it waited for us is not its own */
 	return worker_send(worker->fd, json_pack("{s:s}", "kind", "go"), err);
 }
 
-static int bring_progress(struct node_start *start, const json_t *message, struct error *err)
+static int bring_progress(struct node_start *start, struct worker *worker, const json_t *message,
+	struct error *err)
 {
-	int code = fields_get_number(message, "bytes", INT64_MAX, &start->used.bytes, err);
-
-	return code ? code
-		    : fields_get_number(message, "files", INT64_MAX, &start->used.inodes, err);
+	return node_take_progress(worker, message, &start->used.inodes, &start->used.bytes, err);
 }
 
 static int bring_heard(void *ctx, struct worker *worker, const json_t *message, struct error *err)
@@ -84,7 +83,8 @@ static int bring_heard(void *ctx, struct worker *worker, const json_t *message, 
 	if (!strcmp(kind, TASK_NEED))
 		return bring_reserve(start, worker, message, err);
 	if (!strcmp(kind, TASK_PROGRESS))
-		return bring_progress(start, message, err);
+		return bring_progress(start, worker, message, err);
+	worker_moved(worker);
 	if (!strcmp(kind, TASK_OUTCOME))
 		return node_take_outcome(start->record, message, err);
 	return error_set(err, -EBADMSG, "\"kind\": '%.40s' is not known", kind);
@@ -147,6 +147,8 @@ static int bring_run(struct node_start *start, struct error *err)
 	};
 	struct worker_options options = {
 		.user = &start->user,
+		.stall = start->node->conf->stall_limit,
+		.left = &start->left,
 		.keep = keep,
 		.n_keep = 2,
 		.ctx = &task,
@@ -214,7 +216,8 @@ int node_start_bring(struct node_start *start, struct error *err)
 		error_set(&failure, code, "the stage-in was cancelled");
 	bring_add_extent(start, &failure);
 	*err = failure;
-	if (start->blame == NODE_JOB && code != -ECANCELED && bring_blame_tier(start, err))
+	if (start->blame == NODE_JOB && code != -ECANCELED && !start->left &&
+		bring_blame_tier(start, err))
 		return err->code;
 	return code;
 }

@@ -93,34 +93,45 @@ static int end_settle(struct end *end, struct record *record, int lock, struct e
 	return 0;
 }
 
-static bool end_is_at(const struct state *state, const char *name, enum record_state at)
+/* Where a record is without its lock; ready where it can not be read. */
+static enum record_state end_look(const struct state *state, const char *name)
 {
+	enum record_state at = RECORD_READY;
 	struct record *record = NULL;
-	bool is = record_load(state, name, &record, NULL) == 0 && record->state == at;
 
+	if (record_load(state, name, &record, NULL) == 0)
+		at = record->state;
 	record_free(record);
-	return is;
+	return at;
 }
 
-/* A reap may be at work on it, for as long as a server does not answer. What is kept is the reap's
- * anyway; what is being sent is in good hands. Neither is the node's fault. */
-static int end_busy(
-	struct end *end, const char *name, bool kept, struct error *busy, struct error *err)
+/* A reap clears it away, whatever its lock is waited for. */
+static bool end_is_reaps(enum record_state at)
 {
-	if (kept)
+	return at == RECORD_KEPT || at == RECORD_FAILED || at == RECORD_DONE;
+}
+
+/* A reap may be at work on it, or a process that can not be ended hold it, for as long as a server does
+ * not answer. What is kept is the reap's anyway, and what is left of a stage-in too; what is being sent
+ * is in good hands. None of it is the node's fault. */
+static int end_busy(struct end *end, enum record_state before, enum record_state now,
+	struct error *busy, struct error *err)
+{
+	if (end_is_reaps(before))
 		return 0;
-	if (!end_is_at(end->node->state, name, RECORD_RETURNING) &&
-		!end_is_at(end->node->state, name, RECORD_KEPT))
+	if (now == RECORD_READY)
 		return error_set(err, busy->code, "%s", busy->text);
-	node_verdict_set(
-		end->verdict, NODE_JOB, strdup("another process is still sending the results"));
+	node_verdict_set(end->verdict, NODE_JOB,
+		strdup(now == RECORD_PLANNED || now == RECORD_STAGING
+				? "a process of the stage-in has not ended"
+				: "another process is still sending the results"));
 	return 0;
 }
 
 static int end_attempt(struct end *end, const char *name, struct error *err)
 {
 	const struct state *state = end->node->state;
-	bool kept = end_is_at(state, name, RECORD_KEPT);
+	enum record_state before = end_look(state, name);
 	struct error locking = ERROR_INIT;
 	struct record *record = NULL;
 	autofree char *file = NULL;
@@ -128,9 +139,9 @@ static int end_attempt(struct end *end, const char *name, struct error *err)
 
 	if (asprintf(&file, "%s.lock", name) < 0)
 		return error_sys(err, -ENOMEM, "record %s", name);
-	lock = state_lock(state->jobs, file, kept ? 0 : END_WAIT, &locking);
+	lock = state_lock(state->jobs, file, end_is_reaps(before) ? 0 : END_WAIT, &locking);
 	if (lock == -EBUSY)
-		return end_busy(end, name, kept, &locking, err);
+		return end_busy(end, before, end_look(state, name), &locking, err);
 	if (lock < 0)
 		error_set(err, lock, "%s", locking.text);
 	code = lock < 0 ? lock : record_load(state, name, &record, err);

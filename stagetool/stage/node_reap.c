@@ -183,6 +183,19 @@ static int reap_locked(const struct reap *reap, const char *name, int lock, bool
 	return code;
 }
 
+/* Why, where it is a process that could not be ended. */
+static void reap_tell_busy(const struct reap *reap, const char *name)
+{
+	struct record *record = NULL;
+	const char *reason = NULL;
+
+	if (!record_load(reap->node->state, name, &record, NULL) &&
+		(record->state == RECORD_KEPT || record->state == RECORD_FAILED))
+		reason = record->reason;
+	reap->options->told(reap->options->ctx, name, record, REAP_BUSY, reason);
+	record_free(record);
+}
+
 static int reap_one(void *ctx, const char *name, struct error *err)
 {
 	const struct reap *reap = ctx;
@@ -197,11 +210,12 @@ static int reap_one(void *ctx, const char *name, struct error *err)
 	if (asprintf(&file, "%s.lock", name) < 0)
 		return error_sys(err, -ENOMEM, "record %s", name);
 	lock = state_lock(state->jobs, file, 0, &locking);
-	if (lock < 0) {
-		reap->options->told(reap->options->ctx, name, NULL,
-			lock == -EBUSY ? REAP_BUSY : REAP_FAILED, locking.text);
+	if (lock == -EBUSY)
+		reap_tell_busy(reap, name);
+	else if (lock < 0)
+		reap->options->told(reap->options->ctx, name, NULL, REAP_FAILED, locking.text);
+	if (lock < 0)
 		return 0;
-	}
 	reap_locked(reap, name, lock, &live);
 	/* the file of the lock stays with a record that others have to reckon with */
 	if (live)

@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/parse.h"
 #include "report/numbers.h"
-#include "stage/fields.h"
 #include "stage/project.h"
 #include "stage/stage.h"
 #include "stage/status.h"
@@ -81,9 +80,11 @@ static int giving_heard(void *ctx, struct worker *worker, const json_t *message,
 {
 	struct giving *giving = ctx;
 	const char *kind = json_string_value(json_object_get(message, "kind"));
-	int code;
 
-	(void)worker;
+	if (!strcmp(kind, TASK_PROGRESS))
+		return node_take_progress(worker, message, &giving->progress.files,
+			&giving->progress.bytes, err);
+	worker_moved(worker);
 	if (!strcmp(kind, TASK_OUTCOME))
 		return node_take_outcome(giving->record, message, err);
 	if (!strcmp(kind, TASK_REST)) {
@@ -91,11 +92,7 @@ static int giving_heard(void *ctx, struct worker *worker, const json_t *message,
 		giving->rest = json_object_get(message, "path") != NULL;
 		return 0;
 	}
-	if (strcmp(kind, TASK_PROGRESS))
-		return error_set(err, -EBADMSG, "\"kind\": '%.40s' is not known", kind);
-	code = fields_get_number(message, "bytes", INT64_MAX, &giving->progress.bytes, err);
-	return code ? code
-		    : fields_get_number(message, "files", INT64_MAX, &giving->progress.files, err);
+	return error_set(err, -EBADMSG, "\"kind\": '%.40s' is not known", kind);
 }
 
 static void giving_tick(void *ctx)
@@ -142,6 +139,7 @@ static int giving_run(struct giving *giving, struct error *err)
 	};
 	struct worker_options options = {
 		.user = &giving->user,
+		.stall = giving->node->conf->stall_limit,
 		.keep = keep,
 		.n_keep = giving->lock < 0 ? 1 : 2,
 		.ctx = &task,

@@ -231,7 +231,8 @@ static void start_undo(struct node_start *start, const struct error *failure)
 	autofree char *name = record ? record_name(record, "") : NULL;
 
 	if (record && start->ours) {
-		if (record->present && start->tierfd >= 0 &&
+		/* what a process that lives on may write to is left to the reap after its end */
+		if (record->present && start->tierfd >= 0 && !start->left &&
 			stage_remove(start->tierfd, record, &err))
 			node_warn(node, "%s", err.text);
 		record_set(&record->reason, failure->text, NULL);

@@ -23,6 +23,7 @@ struct node_start {
 	int lock;  /* of this attempt */
 	int tierfd, stagefd;
 	bool asked; /* the worker has said what it needs */
+	bool left;  /* the worker can not be ended, and holds stage and lock */
 	struct ledger_amount input, used;
 	struct timespec began;
 };

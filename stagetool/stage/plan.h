@@ -30,6 +30,7 @@ struct plan {
 	struct plan_item *items;
 	size_t count;
 	uint64_t bytes, inodes;
+	atomic_uint_fast64_t *looked; /* counts what plan_measure meets; borrowed, NULL: nothing */
 };
 
 struct plan_context {

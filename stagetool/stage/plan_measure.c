@@ -23,7 +23,7 @@
 struct measure {
 	const struct filter *filter;
 	struct links *links;
-	atomic_uint_fast64_t bytes, inodes;
+	atomic_uint_fast64_t bytes, inodes, *looked;
 };
 
 static uint64_t occupied(const struct stat *st)
@@ -37,6 +37,8 @@ static uint64_t occupied(const struct stat *st)
 
 static void add(struct measure *measure, const struct stat *st)
 {
+	if (measure->looked)
+		atomic_fetch_add(measure->looked, 1);
 	if (!S_ISDIR(st->st_mode) && !links_first(measure->links, st))
 		return;
 	atomic_fetch_add(&measure->bytes, occupied(st));
@@ -114,10 +116,10 @@ static int measure_fd(struct measure *measure, struct pool *pool, int fd, const 
 	return 0;
 }
 
-static int measure_item(struct plan_item *item, struct pool *pool, const atomic_bool *cancel,
-	struct error *err)
+static int measure_item(struct plan_item *item, struct pool *pool, atomic_uint_fast64_t *looked,
+	const atomic_bool *cancel, struct error *err)
 {
-	struct measure measure = { .links = links_new() };
+	struct measure measure = { .links = links_new(), .looked = looked };
 	struct filter *filter = NULL;
 	autoclose int fd = path_open(
 		item->resolved, item->is_dir ? O_RDONLY | O_DIRECTORY : O_PATH, err);
@@ -146,7 +148,7 @@ int plan_measure(struct plan *plan, unsigned threads, const atomic_bool *cancel,
 	for (size_t i = 0; i < plan->count && rc == 0; i++) {
 		if (plan->items[i].missing)
 			continue;
-		rc = measure_item(&plan->items[i], pool, cancel, err);
+		rc = measure_item(&plan->items[i], pool, plan->looked, cancel, err);
 		plan->bytes += plan->items[i].bytes;
 		plan->inodes += plan->items[i].inodes;
 	}

@@ -137,7 +137,12 @@ void state_unlock_remove(int dirfd, const char *name, int lock)
 {
 	if (lock < 0)
 		return;
-	unlinkat(dirfd, name, 0);
+	close(lock);
+	lock = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	if (lock < 0)
+		return;
+	if (state_lock_try(dirfd, name, lock) > 0)
+		unlinkat(dirfd, name, 0);
 	close(lock);
 }
 

@@ -36,7 +36,8 @@ void state_close(struct state *state);
  * holds it until it and all copies of it are closed; -EBUSY, or another negative errno. */
 int state_lock(int dirfd, const char *name, unsigned seconds, struct error *err);
 
-/* Removes the file of a lock that lock holds, and lets go of it. */
+/* Lets go of a lock, and removes its file, unless somebody else has the lock by then: a process that
+ * was given a copy of lock and could not be ended, or whoever waited for it. */
 void state_unlock_remove(int dirfd, const char *name, int lock);
 
 /* Writes size bytes as the file name in dirfd, mode 0600: whole or not at all, and durable where

@@ -27,8 +27,9 @@ void task_beat(void *ctx, int fd)
 
 	transfer_live_now(task->live, &files, &bytes);
 	worker_send(fd,
-		json_pack("{s:s, s:I, s:I}", "kind", TASK_PROGRESS, "files", (json_int_t)files,
-			"bytes", (json_int_t)bytes),
+		json_pack("{s:s, s:I, s:I, s:I}", "kind", TASK_PROGRESS, "files",
+			(json_int_t)files, "bytes", (json_int_t)bytes, "steps",
+			(json_int_t)(transfer_live_steps(task->live) & INT64_MAX)),
 		NULL);
 }
 
@@ -220,8 +221,10 @@ int task_in(void *ctx, int fd, const atomic_bool *stop, struct error *err)
 		code = task_check_path(task, err);
 	if (!code)
 		code = plan_in(&choice.list, &task->plan, &plan, err);
-	if (!code)
+	if (!code) {
+		plan->looked = transfer_live_looked(task->live);
 		code = plan_measure(plan, task->threads, stop, err);
+	}
 	if (!code)
 		code = task_ask(plan, fd, err);
 	if (!code)

@@ -3,7 +3,7 @@
  * messages that it sends are these, each with its "kind":
  *
  *   need      bytes inodes        what the stage-ins come to; waits for an answer before it goes on
- *   progress  files bytes         copied so far
+ *   progress  files bytes steps   copied so far; steps: another number is sign that it gets on
  *   outcome   (outcome_json)      of each spec, once it is through
  *   rest      path                something in the stage is new or changed and was not sent back;
  *                                 without path: nothing is

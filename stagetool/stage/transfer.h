@@ -27,11 +27,13 @@ struct transfer_context {
 	struct transfer_live *live; /* for a progress line; may be NULL */
 };
 
-/* Counts of the whole transfer so far; transfer_live_now may be called from any thread while it
- * runs. */
+/* Counts of the whole transfer so far, from any thread while it runs. steps grows with whatever is done;
+ * it counts looked too, for what is only looked at. */
 struct transfer_live;
 struct transfer_live *transfer_live_new(void);
 void transfer_live_now(struct transfer_live *live, uint64_t *files, uint64_t *bytes);
+uint64_t transfer_live_steps(struct transfer_live *live);
+atomic_uint_fast64_t *transfer_live_looked(struct transfer_live *live);
 void transfer_live_free(struct transfer_live *live);
 
 /* Brings every item into the stage and records it in the manifest, which is durable on return.

@@ -6,6 +6,7 @@
 #include "stage/worker_child.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -15,6 +16,8 @@
 #include <time.h>
 
 #define TICK_MS 1000
+/* How long one that was killed may take to end, in seconds; what it writes to a disk is waited for. */
+#define KILLED_GRACE 30
 /* Each byte of an error's text may be written as four. */
 #define ERROR_SHOWN_MAX (4 * ERROR_TEXT_SIZE)
 
@@ -23,11 +26,13 @@ struct worker_watch {
 	const struct worker_options *options;
 	struct worker worker;
 	int signals;                       /* a signalfd */
+	uint64_t io;                       /* bytes that it was last seen to have moved */
 	int64_t start, next_tick, kill_at; /* ms; kill_at 0: it was not told to stop */
 	int why;                           /* why it was told to stop: a negative errno */
 	struct error told;                 /* what the child says went wrong */
 	bool open;                         /* it can still say something */
 	bool ended;                        /* status is how */
+	bool lost;                         /* it was killed and lives on */
 	int status;
 };
 
@@ -150,6 +155,64 @@ static int worker_hear(struct worker_watch *watch, struct error *err)
 	return code == -EBADMSG ? error_prefix(err, -EPROTO, "message") : code;
 }
 
+void worker_moved(struct worker *worker)
+{
+	worker->moved = worker_now();
+}
+
+void worker_counted(struct worker *worker, uint64_t steps)
+{
+	if (steps != worker->steps)
+		worker_moved(worker);
+	worker->steps = steps;
+}
+
+/* The bytes that its reads and writes have moved; what is not known stays as it is. They show that it
+ * gets on where it counts nothing: a file that is read back to be compared. */
+static uint64_t worker_io(const struct worker_watch *watch)
+{
+	char path[64], line[128];
+	uint64_t read = 0, written = 0;
+	autofile FILE *file = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/io", watch->worker.pid);
+	file = fopen(path, "re");
+	if (!file)
+		return watch->io;
+	while (fgets(line, sizeof(line), file)) {
+		(void)sscanf(line, "rchar: %" SCNu64, &read);
+		(void)sscanf(line, "wchar: %" SCNu64, &written);
+	}
+	return read + written;
+}
+
+static void worker_check_stall(struct worker_watch *watch, int64_t now)
+{
+	uint64_t stall = watch->options->stall, io;
+
+	if (!stall || watch->ended)
+		return;
+	io = worker_io(watch);
+	if (io != watch->io)
+		worker_moved(&watch->worker);
+	else if ((uint64_t)(now - watch->worker.moved) / 1000 >= stall)
+		worker_stop(watch, -ETIMEDOUT);
+	watch->io = io;
+}
+
+/* It was killed long ago and has not ended. Without a limit it is waited for. */
+static bool worker_is_lost(const struct worker_watch *watch)
+{
+	const struct worker_options *options = watch->options;
+	int64_t grace = options->limit ? WORKER_GRACE : KILLED_GRACE;
+
+	if (watch->ended || !watch->kill_at || (!options->limit && !options->stall))
+		return false;
+	if (options->stall && (uint64_t)grace > options->stall)
+		grace = (int64_t)options->stall;
+	return worker_now() >= watch->kill_at + grace * 1000;
+}
+
 static void worker_clock(struct worker_watch *watch)
 {
 	const struct worker_options *options = watch->options;
@@ -162,6 +225,7 @@ static void worker_clock(struct worker_watch *watch)
 	if (now < watch->next_tick)
 		return;
 	watch->next_tick = now + TICK_MS;
+	worker_check_stall(watch, now);
 	/* what it said last is still to be heard; the end of its words is not waited for */
 	if (waitpid(watch->worker.pid, &watch->status, WNOHANG) == watch->worker.pid)
 		watch->ended = true;
@@ -177,10 +241,10 @@ static void worker_take_signal(struct worker_watch *watch)
 		worker_stop(watch, -ECANCELED);
 }
 
-/* Until the child has nothing more to say. */
+/* Until the child has nothing more to say, or can not be ended. */
 static int worker_attend(struct worker_watch *watch, struct error *err)
 {
-	while (watch->open) {
+	while (watch->open && !worker_is_lost(watch)) {
 		struct pollfd fds[2] = { { watch->worker.fd, POLLIN, 0 },
 			{ watch->signals, POLLIN, 0 } };
 		int64_t wait = watch->ended ? 0 : watch->next_tick - worker_now();
@@ -202,9 +266,18 @@ static int worker_attend(struct worker_watch *watch, struct error *err)
 	return 0;
 }
 
+/* Nobody waits for it any more. Why it was to end stands, unless that is only now. */
+static void worker_leave(struct worker_watch *watch)
+{
+	watch->lost = true;
+	if (!watch->why)
+		watch->why = watch->options->limit ? -ETIME : -ETIMEDOUT;
+	if (watch->options->left)
+		*watch->options->left = true;
+}
+
 /* The child has said its last word and is about to end; it is not waited for any longer than one
- * that was told to stop. One that has a limit and can not be killed (a dead file server holds it)
- * is left to the kernel; any other one has a stage in its hands. */
+ * that was told to stop. */
 static int worker_reap(struct worker_watch *watch, bool failed)
 {
 	struct timespec pause = { 0, 5000000 };
@@ -223,9 +296,8 @@ static int worker_reap(struct worker_watch *watch, bool failed)
 			return -errno;
 		if (watch->kill_at && worker_now() >= watch->kill_at)
 			worker_kill(watch, SIGKILL);
-		if (watch->options->limit &&
-			worker_now() >= watch->kill_at + WORKER_GRACE * INT64_C(1000)) {
-			watch->why = -ETIME;
+		if (worker_is_lost(watch)) {
+			worker_leave(watch);
 			return 0;
 		}
 		nanosleep(&pause, NULL);
@@ -233,10 +305,26 @@ static int worker_reap(struct worker_watch *watch, bool failed)
 	return 0;
 }
 
+static int worker_verdict_stall(const struct worker_watch *watch, struct error *err)
+{
+	uint64_t seconds = watch->options->stall;
+
+	if (!watch->lost)
+		return error_set(err, -ETIMEDOUT,
+			"nothing moved for %" PRIu64 " s (stall_limit): a file server does not answer?",
+			seconds);
+	return error_set(err, -ETIMEDOUT,
+		"nothing moved for %" PRIu64 " s (stall_limit), and process %d, which copies, can not "
+		"be ended: a file server does not answer? Nothing else is done before it ends",
+		seconds, watch->worker.pid);
+}
+
 static int worker_verdict(const struct worker_watch *watch, struct error *err)
 {
 	int status = watch->status;
 
+	if (watch->why == -ETIMEDOUT)
+		return worker_verdict_stall(watch, err);
 	if (watch->why == -ETIME)
 		return error_set(err, -ETIME, "it took longer than %u s", watch->options->limit);
 	if (watch->why)
@@ -270,6 +358,7 @@ static int worker_start(struct worker_watch *watch, const sigset_t *before, stru
 		return code;
 	}
 	watch->worker.fd = pair[0];
+	worker_moved(&watch->worker);
 	watch->open = true;
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -23,7 +24,9 @@
 
 struct worker {
 	pid_t pid;
-	int fd; /* the parent's end */
+	int fd;        /* the parent's end */
+	int64_t moved; /* when it was last seen to get on, ms of a clock that only goes forward */
+	uint64_t steps; /* worker_counted */
 };
 
 struct worker_options {
@@ -31,6 +34,9 @@ struct worker_options {
 	const int *keep; /* fds beside 0 to 2 that stay open */
 	size_t n_keep;
 	unsigned limit;   /* seconds it may take; 0: any */
+	uint64_t stall;   /* seconds it may take without getting on (worker_moved, or bytes that its
+			   * system calls move); 0: any */
+	bool *left;       /* set where it could not be ended, see worker_run; NULL: not asked */
 	void *ctx;        /* for body and beat */
 	void *parent_ctx; /* for heard and tick; NULL: ctx */
 	/* In the child, as the user; stop says when SIGTERM came. 0, or a negative errno with err
@@ -47,9 +53,18 @@ struct worker_options {
 
 /* Forks, drops to options->user, runs body to its end. While it runs the parent takes SIGTERM,
  * SIGINT and SIGHUP as a wish to stop. Returns what body returned, or -ECANCELED: stopped by a
- * signal; -ETIME: it took longer than limit; -EPROTO: it sent what is not a message; -ECHILD: it
- * died, err says how. For a process with one thread. */
+ * signal; -ETIME: it took longer than limit; -ETIMEDOUT: it did not get on for as long as stall;
+ * -EPROTO: it sent what is not a message; -ECHILD: it died, err says how. One that was killed and
+ * does not end, since a system call holds it (a dead server), is left to the kernel where there is a
+ * limit or a stall, and waited for as long as it takes where there is neither: it holds what is in
+ * keep as long as it lives, and does nothing more once the kernel lets go of it. For a process with
+ * one thread. */
 int worker_run(const struct worker_options *options, struct error *err);
+
+/* In the parent, from heard: what it says shows that it gets on; it has counted steps so far, which
+ * shows that it gets on where it is another number than the last one. */
+void worker_moved(struct worker *worker);
+void worker_counted(struct worker *worker, uint64_t steps);
 
 /* Sends one message. Takes the reference, also on failure; NULL is -ENOMEM. Any thread. */
 int worker_send(int fd, json_t *message, struct error *err);

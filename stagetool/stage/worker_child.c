@@ -54,14 +54,16 @@ static void worker_close_others(const struct worker_options *options, int fd)
 	worker_close_range((unsigned)first, ~0U);
 }
 
-/* Standard error stays: it is where the tool's messages go. */
+/* Of the parent's descriptors nothing stays: one that can not be ended would keep whoever reads them to
+ * their end waiting. */
 static int worker_detach(struct error *err)
 {
 	autoclose int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	if (null < 0)
 		return error_errno(err, "/dev/null");
-	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
+	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+		dup2(null, STDERR_FILENO) < 0)
 		return error_errno(err, "dup2");
 	if (setsid() < 0)
 		return error_errno(err, "setsid");

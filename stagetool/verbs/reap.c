@@ -98,7 +98,8 @@ static void reap_told(void *ctx, const char *name, const struct record *record, 
 		log_warning("job %s: %s%s%s%s%s", name, end_texts[end], dir ? " in " : "",
 			dir ? dir : "", text ? ": " : "", text ? text : "");
 	else
-		log_info("job %s: %s", name, end_texts[end]);
+		log_info("job %s: %s%s%s", name, end_texts[end], end == REAP_BUSY && text ? ": " : "",
+			end == REAP_BUSY && text ? text : "");
 }
 
 static void orphan_told(void *ctx, const struct reap_orphan *orphan)

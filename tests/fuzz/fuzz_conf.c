@@ -99,8 +99,9 @@ static char *format(const struct conf *conf, size_t *size)
 	put_path(out, "state_dir", conf->state_dir);
 	for (size_t i = 0; i < conf->n_sources; i++)
 		fprintf(out, "sources = %s\n", conf->sources[i]);
-	fprintf(out, "keep_failed = %ju\nthreads = %u\nextend_limit = %s\n",
-		(uintmax_t)conf->keep_failed, conf->threads, conf->extend_limit ? "yes" : "no");
+	fprintf(out, "keep_failed = %ju\nstall_limit = %ju\nthreads = %u\nextend_limit = %s\n",
+		(uintmax_t)conf->keep_failed, (uintmax_t)conf->stall_limit, conf->threads,
+		conf->extend_limit ? "yes" : "no");
 	for (size_t i = 0; i < conf->n_tiers; i++)
 		put_tier(out, &conf->tiers[i]);
 	fuzz_require(!fclose(out));
@@ -122,7 +123,7 @@ static void check_equal(const struct conf *a, const struct conf *b)
 	fuzz_require(!strcmp(a->default_tier, b->default_tier));
 	fuzz_require(a->n_sources == b->n_sources && a->n_tiers == b->n_tiers);
 	fuzz_require(a->keep_failed == b->keep_failed && a->threads == b->threads);
-	fuzz_require(a->extend_limit == b->extend_limit);
+	fuzz_require(a->extend_limit == b->extend_limit && a->stall_limit == b->stall_limit);
 	for (size_t i = 0; i < a->n_sources; i++)
 		fuzz_require(!strcmp(a->sources[i], b->sources[i]));
 	for (size_t i = 0; i < a->n_tiers; i++) {

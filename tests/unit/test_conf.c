@@ -66,6 +66,7 @@ static void test_defaults(void **state)
 	assert_string_equal(conf->default_tier, "nvme");
 	assert_int_equal(conf->n_sources, 0);
 	assert_int_equal(conf->keep_failed, 604800);
+	assert_int_equal(conf->stall_limit, 1800);
 	assert_true(conf->extend_limit);
 	assert_int_equal(conf->threads, 0);
 	assert_int_equal(conf->n_tiers, 1);
@@ -88,6 +89,7 @@ static void test_all(void **state)
 				 "; and one more\n"
 				 "sources = /scratch ; again\n"
 				 "\tkeep_failed = 2w\n"
+				 "stall_limit = 15m\n"
 				 "extend_limit= no\n"
 				 "threads=64\n"
 				 "\n"
@@ -110,6 +112,7 @@ static void test_all(void **state)
 	assert_string_equal(conf->sources[2], "/100%j");
 	assert_string_equal(conf->sources[3], "/scratch");
 	assert_int_equal(conf->keep_failed, 1209600);
+	assert_int_equal(conf->stall_limit, 900);
 	assert_false(conf->extend_limit);
 	assert_int_equal(conf->threads, 64);
 	assert_int_equal(conf->n_tiers, 2);
@@ -215,7 +218,7 @@ static const struct {
 	/* keys */
 	{ "[stagetool]\nkeep_fail=1d\n" TIER, 2,
 		"unknown key \"keep_fail\": expected one of state_dir, default_tier, sources, "
-		"keep_failed, extend_limit, threads" },
+		"keep_failed, stall_limit, extend_limit, threads" },
 	{ "[stagetool]\nThreads=1\n" TIER, 2, "unknown key \"Threads\"" },
 	{ "[stagetool]\n= x\n" TIER, 2, "unknown key \"\"" },
 	{ "[stagetool]\npath=/t\n" TIER, 2, "path belongs into a [tier NAME] section" },
@@ -244,6 +247,8 @@ static const struct {
 	{ "[stagetool]\nkeep_failed=7 days\n" TIER, 2,
 		"keep_failed = 7 days: \"7 days\" is not a time" },
 	{ "[stagetool]\nkeep_failed=0\n" TIER, 2, "expected at least 1s" },
+	{ "[stagetool]\nstall_limit=never\n" TIER, 2,
+		"stall_limit = never: \"never\" is not a time" },
 	{ "[stagetool]\nextend_limit=maybe\n" TIER, 2, "\"maybe\" is neither yes nor no" },
 	{ "[stagetool]\nthreads=-1\n" TIER, 2, "\"-1\" is not a whole number" },
 	{ "[stagetool]\nthreads=1025\n" TIER, 2, "1025 is out of range: expected 0 to 1024" },
@@ -369,12 +374,26 @@ static void test_owner_user(void **state)
 	unlink(file);
 }
 
+static void test_no_stall_limit(void **state)
+{
+	static const char *const texts[] = { "[stagetool]\nstall_limit=none\n" TIER,
+		"[stagetool]\nstall_limit=0\n" TIER };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct conf *conf = load(texts[i], NULL);
+
+		assert_int_equal(conf->stall_limit, 0);
+		conf_free(conf);
+	}
+}
+
 /* The example as it is distributed: as it stands, and with every default that it names written out.
  */
 static void test_example(void **state)
 {
 	static const char *const keys[] = { "state_dir", "default_tier", "sources", "keep_failed",
-		"extend_limit", "threads", "path", "min_free", "dax", "project_ids" };
+		"stall_limit", "extend_limit", "threads", "path", "min_free", "dax", "project_ids" };
 	FILE *in = fopen(EXAMPLE, "r");
 	char text[8192] = "", *out = text;
 	struct conf *plain, *full;
@@ -398,6 +417,7 @@ static void test_example(void **state)
 	assert_string_equal(full->default_tier, plain->default_tier);
 	assert_int_equal(full->n_sources, plain->n_sources);
 	assert_int_equal(full->keep_failed, plain->keep_failed);
+	assert_int_equal(full->stall_limit, plain->stall_limit);
 	assert_int_equal(full->extend_limit, plain->extend_limit);
 	assert_int_equal(full->threads, plain->threads);
 	assert_int_equal(full->n_tiers, plain->n_tiers);
@@ -460,6 +480,7 @@ int main(void)
 		cmocka_unit_test(test_line_length),
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_owner_user),
+		cmocka_unit_test(test_no_stall_limit),
 		cmocka_unit_test(test_example),
 		cmocka_unit_test(test_mutations),
 	};

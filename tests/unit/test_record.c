@@ -295,8 +295,8 @@ static void test_lock(void **unused)
 	assert_int_equal(state_lock(state.jobs, "l.lock", 0, NULL), -EBUSY);
 	child = fork();
 	if (!child) {
-		/* waits until the holder has removed the file, and must then hold the new one */
-		int mine = state_lock(state.jobs, "l.lock", 20, NULL);
+		/* waits until the holder has let go of it, and must then hold the file that is there */
+		int mine = close(lock) ? -1 : state_lock(state.jobs, "l.lock", 20, NULL);
 		struct stat there, held;
 
 		_exit(mine < 0 || fstat(mine, &held) || fstatat(state.jobs, "l.lock", &there, 0) ||
@@ -308,7 +308,23 @@ static void test_lock(void **unused)
 	assert_int_equal(status, 0);
 	again = state_lock(state.jobs, "l.lock", 0, NULL);
 	assert_true(again >= 0);
-	close(again);
+	state_unlock_remove(state.jobs, "l.lock", again);
+	assert_int_equal(faccessat(state.jobs, "l.lock", F_OK, 0), -1);
+}
+
+/* A process that was given a copy of the lock, and lives on, has it. */
+static void test_lock_copy(void **unused)
+{
+	int lock = state_lock(state.jobs, "c.lock", 0, NULL), copy = dup(lock);
+
+	(void)unused;
+	assert_true(lock >= 0 && copy >= 0);
+	state_unlock_remove(state.jobs, "c.lock", lock);
+	assert_int_equal(state_lock(state.jobs, "c.lock", 0, NULL), -EBUSY);
+	close(copy);
+	lock = state_lock(state.jobs, "c.lock", 0, NULL);
+	assert_true(lock >= 0);
+	close(lock);
 }
 
 int main(void)
@@ -320,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_state_dir),
 		cmocka_unit_test(test_many_outcomes),
 		cmocka_unit_test(test_lock),
+		cmocka_unit_test(test_lock_copy),
 	};
 
 	return cmocka_run_group_tests_name("record", tests, setup, teardown);

@@ -233,6 +233,81 @@ static void test_limit(void **state)
 	assert_int_equal(worker_run(&options, &err), -ETIME);
 }
 
+/* Counts a while, for longer than it may take without. */
+static int body_count(void *ctx, int fd, const atomic_bool *stop, struct error *err)
+{
+	int code = 0;
+
+	(void)ctx;
+	(void)stop;
+	for (int i = 0; i < 18 && !code; i++) {
+		nanosleep(&(struct timespec){ 0, 250000000 }, NULL);
+		code = worker_send(
+			fd, json_pack("{s:s, s:i}", "kind", "hello", "steps", i), err);
+	}
+	return code;
+}
+
+static int heard_count(
+	void *ctx, struct worker *worker, const json_t *message, struct error *err)
+{
+	(void)ctx;
+	(void)err;
+	worker_counted(worker, (uint64_t)json_integer_value(json_object_get(message, "steps")));
+	return 0;
+}
+
+/* Says that it is where it was. */
+static int body_repeat(void *ctx, int fd, const atomic_bool *stop, struct error *err)
+{
+	(void)ctx;
+	while (!*stop && !worker_send(fd, json_pack("{s:s, s:i}", "kind", "hello", "steps", 7), err))
+		nanosleep(&(struct timespec){ 0, 50000000 }, NULL);
+	return 0;
+}
+
+/* Counts nothing, and reads. */
+static int body_read(void *ctx, int fd, const atomic_bool *stop, struct error *err)
+{
+	char byte;
+
+	(void)ctx;
+	(void)stop;
+	for (int i = 0; i < 18; i++) {
+		int file = open("/proc/version", O_RDONLY | O_CLOEXEC);
+
+		if (file < 0 || read(file, &byte, 1) != 1)
+			return error_errno(err, "/proc/version");
+		close(file);
+		nanosleep(&(struct timespec){ 0, 250000000 }, NULL);
+	}
+	(void)fd;
+	return 0;
+}
+
+static void test_stall(void **state)
+{
+	struct worker_options options = { .user = &nobody, .stall = 3, .heard = heard_count };
+	bool left = false;
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	options.left = &left;
+	options.body = body_count;
+	assert_int_equal(worker_run(&options, &err), 0);
+	options.body = body_read;
+	if (access("/proc/self/io", R_OK) == 0)
+		assert_int_equal(worker_run(&options, &err), 0);
+	options.stall = 1;
+	options.body = body_repeat;
+	assert_int_equal(worker_run(&options, &err), -ETIMEDOUT);
+	options.body = body_deaf;
+	err = (struct error)ERROR_INIT;
+	assert_int_equal(worker_run(&options, &err), -ETIMEDOUT);
+	assert_non_null(strstr(err.text, "nothing moved for 1 s"));
+	assert_false(left);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +316,7 @@ int main(void)
 		cmocka_unit_test(test_strange_words),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_stall),
 	};
 
 	if (geteuid() != 0)
