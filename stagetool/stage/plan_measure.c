@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -116,13 +117,24 @@ static int measure_fd(struct measure *measure, struct pool *pool, int fd, const 
 	return 0;
 }
 
+/* Where it was when it was judged: through no symlink that was put there since. */
+static int measure_open(const struct plan_item *item, struct error *err)
+{
+	autoclose int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	const char *below = item->resolved + strspn(item->resolved, "/");
+
+	if (root < 0)
+		return error_errno(err, "/");
+	return path_open_beneath(root, *below ? below : ".",
+		item->is_dir ? O_RDONLY | O_DIRECTORY : O_PATH, 0, RESOLVE_NO_SYMLINKS, err);
+}
+
 static int measure_item(struct plan_item *item, struct pool *pool, atomic_uint_fast64_t *looked,
 	const atomic_bool *cancel, struct error *err)
 {
 	struct measure measure = { .links = links_new(), .looked = looked };
 	struct filter *filter = NULL;
-	autoclose int fd = path_open(
-		item->resolved, item->is_dir ? O_RDONLY | O_DIRECTORY : O_PATH, err);
+	autoclose int fd = measure_open(item, err);
 	int rc = fd < 0 ? fd : 0;
 
 	if (rc == 0 && !measure.links)
