@@ -78,15 +78,10 @@ bool walk_share(struct walk_dir *dir, unsigned worker)
 	return true;
 }
 
-static void walk_hand_over(struct walk_hand *hand, unsigned worker)
+static void walk_hand_entries(struct walk *walk, struct walk_hand *hand, unsigned worker)
 {
 	struct walk_block *block = hand->block;
-	struct walk_dir *dir = block->dir;
-	struct walk *walk = dir->walk;
-	/* Once for all: a callback that pins it as well does so without a lock. */
-	bool pinned = walk_dir_pin(dir, NULL) >= 0;
 
-	walk->hands[worker] = hand;
 	while (hand->begin < hand->end && !walk_cancelled(walk)) {
 		const struct walk_entry *entries = block->entries + hand->begin;
 		unsigned count;
@@ -96,13 +91,24 @@ static void walk_hand_over(struct walk_hand *hand, unsigned worker)
 		count = walk_slice(walk, hand);
 		hand->begin += count;
 		hand->slices++;
-		walk->ops->entries(walk->ctx, dir, entries, count, worker);
+		walk->ops->entries(walk->ctx, block->dir, entries, count, worker);
 		walk_ahead_done(walk, count);
 	}
-	walk->hands[worker] = NULL;
+}
+
+static void walk_hand_over(struct walk_hand *hand, unsigned worker)
+{
+	struct walk_dir *dir = hand->block->dir;
+	struct walk *walk = dir->walk;
+	/* Once for all: a callback that pins it as well does so without a lock. */
+	bool pinned = walk_dir_pin(dir, NULL) >= 0;
+
+	walk_at_hand(walk, worker, hand);
+	walk_hand_entries(walk, hand, worker);
+	walk_at_hand(walk, worker, NULL);
 	if (pinned)
 		walk_dir_unpin(dir);
-	walk_block_release(block, worker);
+	walk_block_release(hand->block, worker);
 	walk_ahead_done(walk, hand->end - hand->begin);
 }
 

@@ -26,6 +26,11 @@ struct walk_dir *walk_dir_new(struct walk *walk, struct walk_dir *parent, const 
 	return dir;
 }
 
+void walk_at_hand(struct walk *walk, unsigned worker, struct walk_hand *hand)
+{
+	walk->hands[worker] = hand;
+}
+
 int walk_dir_pin(struct walk_dir *dir, struct error *err)
 {
 	return handle_pin(&dir->handle, err);

@@ -49,6 +49,9 @@ static inline bool walk_cancelled(const struct walk *walk)
 	       atomic_load_explicit(walk->options.cancel, memory_order_relaxed);
 }
 
+/* What worker is handing over from now on; NULL: nothing. */
+void walk_at_hand(struct walk *walk, unsigned worker, struct walk_hand *hand);
+
 /* A node that is not open yet, with one reference for its reading, which holds parent (may be
  * NULL). NULL on ENOMEM. */
 struct walk_dir *walk_dir_new(struct walk *walk, struct walk_dir *parent, const char *name,
