@@ -9,7 +9,8 @@ stage_la_SOURCES = \
 	spank/step.c spank/step.h \
 	spank/submit.c spank/submit.h \
 	spank/tool.c spank/tool.h \
-	spank/verdict.c spank/verdict.h
+	spank/verdict.c spank/verdict.h \
+	spank/view.c spank/view.h
 stage_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)
 # Slurm's own symbols are those of the program that loads the plugin, found when they are called; ours stay
 # hidden from it.

@@ -60,7 +60,7 @@ int slurm_spank_init_post_opt(spank_t sp, int count, char *arguments[])
 	switch (spank_context()) {
 	case S_CTX_ALLOCATOR:
 	case S_CTX_LOCAL:
-		return submit_end(sp);
+		return submit_end(sp, count, arguments);
 	case S_CTX_REMOTE:
 		step_begin(sp, count, arguments);
 		return 0;

@@ -13,6 +13,7 @@
 #include "spec/conf.h"
 #include "spec/handoff.h"
 #include "spank/verdict.h"
+#include "spank/view.h"
 
 /* How long a batch step asks for its job while slurmctld does not answer. */
 #define PATIENCE 120
@@ -23,6 +24,7 @@ static struct {
 	bool batch;
 	struct handoff handoff;
 	const char *conf; /* conf= of plugstack.conf, for stagetool in the job; NULL: none */
+	struct conf *settings; /* for views */
 	bool failed;   /* no task may start */
 	char *failure; /* why; NULL: no memory for it */
 } step;
@@ -43,20 +45,18 @@ static void fail_step(const char *reason)
 /* SLURMD_NODENAME is slurmstepd's own, not the job's. */
 static int read_handoff(int count, char *arguments[], uint32_t id, struct error *err)
 {
-	struct conf *conf = NULL;
 	struct plugin plugin;
 	char number[16];
 	int rc = plugin_parse(count, arguments, &plugin, err);
 
 	if (!rc)
-		rc = conf_load(plugin.conf, getenv("SLURMD_NODENAME"), &conf, err);
+		rc = conf_load(plugin.conf, getenv("SLURMD_NODENAME"), &step.settings, err);
 	if (rc)
 		return rc;
 	if (plugin.conf_given)
 		step.conf = plugin.conf;
 	snprintf(number, sizeof(number), "%u", id);
-	rc = handoff_read(conf->state_dir, number, &step.handoff, err);
-	conf_free(conf);
+	rc = handoff_read(step.settings->state_dir, number, &step.handoff, err);
 	if (rc == -ENOENT)
 		return error_set(err, rc,
 			"no stage-in was run on this node: was slurmd restarted after stage.so was "
@@ -120,6 +120,29 @@ static int give(spank_t sp, const char *name, const char *value)
 	return -1;
 }
 
+static int show_views(spank_t sp)
+{
+	struct view_user user = { 0 };
+	struct error err = ERROR_INIT;
+	gid_t *groups = NULL;
+	int n_groups = 0;
+
+	if (!step.handoff.n_views)
+		return 0;
+	if (spank_get_item(sp, S_JOB_UID, &user.uid) != ESPANK_SUCCESS ||
+		spank_get_item(sp, S_JOB_GID, &user.gid) != ESPANK_SUCCESS ||
+		spank_get_item(sp, S_JOB_SUPPLEMENTARY_GIDS, &groups, &n_groups) != ESPANK_SUCCESS) {
+		slurm_error("at: who the job belongs to is not known");
+		return -1;
+	}
+	user.groups = groups;
+	user.n_groups = n_groups > 0 ? (size_t)n_groups : 0;
+	if (!view_show(&step.handoff, step.settings, &user, &err))
+		return 0;
+	slurm_error("%s", err.text);
+	return -1;
+}
+
 int step_task(spank_t sp)
 {
 	if (step.failed) {
@@ -128,6 +151,8 @@ int step_task(spank_t sp)
 	}
 	if (!step.handoff.dir)
 		return 0;
+	if (show_views(sp))
+		return -1;
 	if (step.conf && give(sp, HANDOFF_CONF, step.conf))
 		return -1;
 	if (give(sp, "STAGE_DIR", step.handoff.dir))

@@ -1,5 +1,6 @@
 #include "spank/submit.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,9 @@
 
 #include "base/cleanup.h"
 #include "spank/job.h"
+#include "spec/conf.h"
 #include "spec/handoff.h"
+#include "spec/protect.h"
 #include "spec/spec.h"
 #include "spank/verdict.h"
 
@@ -121,7 +124,31 @@ static int hand_on(spank_t sp, const char *name, const char *value)
 	return -1;
 }
 
-int submit_end(spank_t sp)
+/* What only the administrator's file says, where it is on this host: the nodes have the last word. */
+static int check_places(int count, char *arguments[], struct error *err)
+{
+	struct error ignored = ERROR_INIT;
+	struct conf *conf = NULL;
+	struct plugin plugin;
+	char host[256] = "";
+	int rc = 0;
+
+	if (gethostname(host, sizeof(host) - 1) || plugin_parse(count, arguments, &plugin, &ignored) ||
+		conf_load(plugin.conf, host, &conf, &ignored))
+		return 0;
+	for (size_t i = 0; i < asked.count && !rc; i++) {
+		const char *place = asked.items[i].at;
+		struct error why = ERROR_INIT;
+
+		if (place && protect_check(place, conf, &why))
+			rc = error_set(err, -EPERM, "--stage-in %s: \"at\": %s", asked.items[i].text,
+				why.text);
+	}
+	conf_free(conf);
+	return rc;
+}
+
+int submit_end(spank_t sp, int count, char *arguments[])
 {
 	static unsigned components;
 	autofree char *text = NULL;
@@ -136,7 +163,8 @@ int submit_end(spank_t sp)
 			    "'stagetool out' in the script, or submit separate jobs.");
 		return -1;
 	}
-	if (spec_list_check(&asked, &err) || spec_list_encode(&asked, &text, &err)) {
+	if (spec_list_check(&asked, &err) || check_places(count, arguments, &err) ||
+		spec_list_encode(&asked, &text, &err)) {
 		slurm_error("%s", err.text);
 		return -1;
 	}

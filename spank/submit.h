@@ -16,7 +16,7 @@ void submit_begin(void);
 int submit_option(enum plugin_option option, const char *value);
 
 /* After the options: hands them to the prolog and epilog of the job. */
-int submit_end(spank_t sp);
+int submit_end(spank_t sp, int count, char *arguments[]);
 
 /* srun has its allocation, and its nodes' prologs are over: fails if the stage-in did. */
 int submit_start(spank_t sp);

@@ -23,6 +23,7 @@ enum key {
 	KEY_STATE_DIR,
 	KEY_DEFAULT_TIER,
 	KEY_SOURCES,
+	KEY_PROTECT,
 	KEY_KEEP_FAILED,
 	KEY_STALL_LIMIT,
 	KEY_EXTEND_LIMIT,
@@ -39,6 +40,7 @@ static const char *const key_names[N_KEYS] = {
 	[KEY_STATE_DIR] = "state_dir",
 	[KEY_DEFAULT_TIER] = "default_tier",
 	[KEY_SOURCES] = "sources",
+	[KEY_PROTECT] = "protect",
 	[KEY_KEEP_FAILED] = "keep_failed",
 	[KEY_STALL_LIMIT] = "stall_limit",
 	[KEY_EXTEND_LIMIT] = "extend_limit",
@@ -68,8 +70,11 @@ void conf_free(struct conf *conf)
 	}
 	for (size_t i = 0; i < conf->n_sources; i++)
 		free(conf->sources[i]);
+	for (size_t i = 0; i < conf->n_protected; i++)
+		free(conf->protected[i]);
 	free(conf->tiers);
 	free(conf->sources);
+	free(conf->protected);
 	free(conf->state_dir);
 	free(conf->default_tier);
 	free(conf);
@@ -101,25 +106,25 @@ static int set_path(
 	return 0;
 }
 
-static int add_source(struct conf *conf, const char *path, struct error *err)
+static int add_path(char ***paths, size_t *count, const char *path, struct error *err)
 {
-	char **sources;
+	char **grown;
 
 	if (*path != '/' || path_has_dotdot(path))
 		return error_set(
 			err, -EINVAL, "\"%s\": expected absolute paths without \"..\"", path);
-	sources = spec_grow(conf->sources, conf->n_sources, sizeof(*sources), err);
-	if (!sources)
+	grown = spec_grow(*paths, *count, sizeof(*grown), err);
+	if (!grown)
 		return -ENOMEM;
-	conf->sources = sources;
-	sources[conf->n_sources] = path_clean(path);
-	if (!sources[conf->n_sources])
+	*paths = grown;
+	grown[*count] = path_clean(path);
+	if (!grown[*count])
 		return spec_no_memory(err);
-	conf->n_sources++;
+	(*count)++;
 	return 0;
 }
 
-static int set_sources(struct conf *conf, const char *value, struct error *err)
+static int set_paths(char ***paths, size_t *count, const char *value, struct error *err)
 {
 	autofree char *copy = strdup(value);
 	char *rest = NULL;
@@ -129,7 +134,7 @@ static int set_sources(struct conf *conf, const char *value, struct error *err)
 		return spec_no_memory(err);
 	for (char *path = strtok_r(copy, " \t", &rest); path && !rc;
 		path = strtok_r(NULL, " \t", &rest))
-		rc = add_source(conf, path, err);
+		rc = add_path(paths, count, path, err);
 	return rc;
 }
 
@@ -210,7 +215,9 @@ static int set_value(struct loading *loading, enum key key, const char *value, s
 	case KEY_DEFAULT_TIER:
 		return set_tier_name(conf, value, err);
 	case KEY_SOURCES:
-		return set_sources(conf, value, err);
+		return set_paths(&conf->sources, &conf->n_sources, value, err);
+	case KEY_PROTECT:
+		return set_paths(&conf->protected, &conf->n_protected, value, err);
 	case KEY_KEEP_FAILED:
 		return set_keep_failed(conf, value, err);
 	case KEY_STALL_LIMIT:
@@ -274,7 +281,7 @@ static int on_value(void *ctx, const struct conf_place *place, const char *name,
 	key = find_key(loading, place, name, err);
 	if (key == N_KEYS)
 		return -EINVAL;
-	if (loading->lines[key] && key != KEY_SOURCES)
+	if (loading->lines[key] && key != KEY_SOURCES && key != KEY_PROTECT)
 		return conf_fail(place, err, "%s is given twice (first in line %u)", name,
 			loading->lines[key]);
 	loading->lines[key] = place->line;

@@ -26,6 +26,8 @@ struct conf {
 	char *default_tier; /* default: the first tier */
 	char **sources; /* absolute, cleaned; n_sources 0: any */
 	size_t n_sources;
+	char **protected; /* absolute, cleaned: no at= there, beside what protect.h has anyway */
+	size_t n_protected;
 	uint64_t keep_failed; /* seconds; default 7 days */
 	uint64_t stall_limit; /* seconds; default 30 minutes; 0: none */
 	bool extend_limit; /* default yes */

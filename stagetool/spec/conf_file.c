@@ -118,8 +118,8 @@ static char *reading_next(char *buffer, int size, void *stream)
 		rc = 0;
 		if (strlen(reading->line) + 3 > (size_t)size)
 			rc = conf_fail(&reading->place, reading->err,
-				"the line is too long: expected at most %d bytes (sources may be "
-				"given in several lines)",
+				"the line is too long: expected at most %d bytes (sources and "
+				"protect may be given in several lines)",
 				size - 3);
 		else if (*reading->line == '[')
 			rc = read_section(reading);

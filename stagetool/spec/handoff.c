@@ -12,12 +12,12 @@
 
 /*
  * The file: a line "stagetool-steps 1", then "dir PATH" and "tier NAME", or "failed TEXT"; "notice
- * TEXT" if there is one. It ends with "end", so that a part of it is not taken for the whole.
+ * TEXT" if there is one; "view LOCAL" (or "view-optional LOCAL") and "at PATH" for each view. It ends with "end", so that a part of it is not taken for the whole.
  */
 #define HEADER "stagetool-steps 1"
 #define STEPS "steps"
 #define JOB_ID_MAX 20
-#define FILE_MAX 65536
+#define FILE_MAX (256 * 1024)
 /* Of a text for people, as it is written: both of them leave room for the paths. */
 #define TEXT_MAX 16384
 
@@ -156,6 +156,10 @@ static char *handoff_format(const struct handoff *handoff)
 		bad |= fprintf(out, "dir %s\ntier %s\n", handoff->dir, handoff->tier) < 0;
 	if (handoff->notice)
 		bad |= print_line(out, "notice", handoff->notice) < 0;
+	for (size_t i = 0; i < handoff->n_views; i++)
+		bad |= fprintf(out, "%s %s\nat %s\n",
+			       handoff->views[i].optional ? "view-optional" : "view",
+			       handoff->views[i].local, handoff->views[i].place) < 0;
 	bad |= fputs("end\n", out) < 0;
 	bad |= fclose(out) != 0;
 	if (bad) {
@@ -179,6 +183,17 @@ static int write_file(int steps, const char *name, const char *text)
 	return rc;
 }
 
+static bool views_are_lines(const struct handoff *handoff)
+{
+	for (size_t i = 0; i < handoff->n_views; i++) {
+		const struct handoff_view *view = &handoff->views[i];
+
+		if (!is_one_line(view->local) || !is_one_line(view->place) || *view->place != '/')
+			return false;
+	}
+	return true;
+}
+
 int handoff_write(
 	const char *state_dir, const char *job_id, const struct handoff *handoff, struct error *err)
 {
@@ -195,9 +210,14 @@ int handoff_write(
 			"job %s: a stage has an absolute directory and a tier, without control "
 			"bytes",
 			job_id);
+	if (!views_are_lines(handoff))
+		return error_set(err, -EINVAL, "job %s: a path of at= holds a control byte", job_id);
 	text = handoff_format(handoff);
 	if (!text)
 		return error_sys(err, -ENOMEM, "job %s", job_id);
+	if (strlen(text) > FILE_MAX)
+		return error_set(err, -E2BIG, "job %s: the paths are longer than %d bytes together",
+			job_id, FILE_MAX);
 	steps = make_steps(state_dir, err);
 	if (steps < 0)
 		return steps;
@@ -259,6 +279,40 @@ static bool is_foreign(const char *line)
 	return line && !is_one_line(line);
 }
 
+static int take_view(
+	struct handoff *handoff, const char *local, const char *place, bool optional, struct error *err)
+{
+	struct handoff_view *views =
+		reallocarray(handoff->views, handoff->n_views + 1, sizeof(*views));
+
+	if (!views)
+		return error_sys(err, -ENOMEM, "read");
+	handoff->views = views;
+	views += handoff->n_views++;
+	*views = (struct handoff_view){ strdup(local), strdup(place), optional };
+	return views->local && views->place ? 0 : error_sys(err, -ENOMEM, "read");
+}
+
+/* Those that come next in *text. */
+static int take_views(char **text, struct handoff *handoff, struct error *err)
+{
+	for (;;) {
+		const char *local = take_line(text, "view "), *optional = NULL, *place;
+		int rc;
+
+		if (!local)
+			local = optional = take_line(text, "view-optional ");
+		if (!local)
+			return 0;
+		place = take_line(text, "at ");
+		if (!place || *place != '/' || !*local || is_foreign(local) || is_foreign(place))
+			return error_set(err, -EBADMSG, "is damaged");
+		rc = take_view(handoff, local, place, optional, err);
+		if (rc)
+			return rc;
+	}
+}
+
 static int handoff_parse(char *text, size_t length, struct handoff *handoff, struct error *err)
 {
 	const char *stop = text + length;
@@ -268,11 +322,18 @@ static int handoff_parse(char *text, size_t length, struct handoff *handoff, str
 	const char *tier = dir ? take_line(&text, "tier ") : NULL;
 	const char *notice = take_line(&text, "notice ");
 	struct handoff read = { .failed = NULL };
+	int rc = dir ? take_views(&text, &read, err) : 0;
 
+	if (rc) {
+		handoff_free(&read);
+		return rc;
+	}
 	if ((!failed && !tier) || (dir && *dir != '/') || strcmp(text, "end\n") ||
 		text + strlen(text) != stop || is_foreign(failed) || is_foreign(dir) ||
-		is_foreign(tier) || is_foreign(notice))
+		is_foreign(tier) || is_foreign(notice)) {
+		handoff_free(&read);
 		return error_set(err, -EBADMSG, "is damaged, or of another version of stagetool");
+	}
 	read.failed = failed ? strdup(failed) : NULL;
 	read.dir = dir ? strdup(dir) : NULL;
 	read.tier = tier ? strdup(tier) : NULL;
@@ -328,6 +389,17 @@ int handoff_remove(const char *state_dir, const char *job_id, struct error *err)
 	return 0;
 }
 
+void handoff_free_views(struct handoff *handoff)
+{
+	for (size_t i = 0; i < handoff->n_views; i++) {
+		free(handoff->views[i].local);
+		free(handoff->views[i].place);
+	}
+	free(handoff->views);
+	handoff->views = NULL;
+	handoff->n_views = 0;
+}
+
 void handoff_free(struct handoff *handoff)
 {
 	if (!handoff)
@@ -336,5 +408,6 @@ void handoff_free(struct handoff *handoff)
 	free(handoff->tier);
 	free(handoff->failed);
 	free(handoff->notice);
+	handoff_free_views(handoff);
 	*handoff = (struct handoff){ .dir = NULL };
 }

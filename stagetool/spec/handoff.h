@@ -23,6 +23,9 @@
 #ifndef SPEC_HANDOFF_H
 #define SPEC_HANDOFF_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/error.h"
 
 #define HANDOFF_SPECS "STAGE_SPECS"
@@ -44,6 +47,13 @@
 #define HANDOFF_EXIT_JOB 1
 #define HANDOFF_EXIT_NODE 6
 
+/* What the tasks also see at a place of their own namespace. */
+struct handoff_view {
+	char *local; /* below dir */
+	char *place; /* absolute */
+	bool optional; /* nothing is to be seen where local is not there */
+};
+
 /* What the steps of a job on this node need, from the prolog: the file STATE_DIR/steps/JOBID, root's, 0644
  * (state_dir and steps are 0711). Without a stage: failed says why. */
 struct handoff {
@@ -51,6 +61,8 @@ struct handoff {
 	char *tier; /* STAGE_TIER */
 	char *failed; /* one line for people; NULL if all is well */
 	char *notice; /* the stage-in's line for the job's output; NULL: none */
+	struct handoff_view *views; /* in this order */
+	size_t n_views;
 };
 
 /* Writes the file anew under another name, durable, and renames it; makes state_dir and steps where they are
@@ -67,5 +79,6 @@ int handoff_read(const char *state_dir, const char *job_id, struct handoff *hand
 /* What is missing already is success. */
 int handoff_remove(const char *state_dir, const char *job_id, struct error *err);
 void handoff_free(struct handoff *handoff);
+void handoff_free_views(struct handoff *handoff);
 
 #endif

@@ -132,6 +132,7 @@ void spec_free(struct spec *spec)
 	free(spec->text);
 	free(spec->from);
 	free(spec->to);
+	free(spec->at);
 	for (size_t i = 0; i < spec->n_patterns; i++)
 		free(spec->patterns[i].glob);
 	free(spec->patterns);

@@ -44,6 +44,7 @@ struct spec {
 	enum spec_gather gather;
 	bool gather_set; /* gather= was written */
 	enum spec_conflict conflict;
+	char *at; /* where the job is to see it too: absolute, cleaned, symbols not yet expanded; NULL: nowhere */
 	bool sync, verify, optional, remove, receipt; /* remove: the option delete */
 	struct spec_pattern *patterns;
 	size_t n_patterns;

@@ -161,6 +161,25 @@ static int collect_out(const struct spec_list *list, struct targets *targets, st
 	return rc;
 }
 
+/* One place shows one thing. */
+static int check_places(const struct spec_list *list, struct error *err)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		for (size_t j = 0; list->items[i].at && j < i; j++) {
+			const struct spec *a = &list->items[j], *b = &list->items[i];
+			char texts[2][SPEC_QUOTE_SIZE];
+
+			if (a->at && !strcmp(a->at, b->at))
+				return error_set(err, -EINVAL,
+					"--stage-in %s and --stage-in %s: both are to be seen at "
+					"%s: give one of them another at=",
+					spec_quote(a->text, 0, texts[0]),
+					spec_quote(b->text, 0, texts[1]), a->at);
+		}
+	}
+	return 0;
+}
+
 int spec_list_check(const struct spec_list *list, struct error *err)
 {
 	struct targets targets = { calloc(2 * list->count + 1, sizeof(struct target)), 0 };
@@ -178,5 +197,5 @@ int spec_list_check(const struct spec_list *list, struct error *err)
 	if (!rc)
 		rc = targets_check(&targets, false, err);
 	targets_free(&targets);
-	return rc;
+	return rc ? rc : check_places(list, err);
 }

@@ -13,6 +13,7 @@ enum option_kind {
 	OPTION_FLAG,    /* sets a bool */
 	OPTION_CHOICE,  /* sets an enum to the index of a value */
 	OPTION_PATTERN, /* adds a pattern; repeatable */
+	OPTION_PLACE,   /* the path of at= */
 	OPTION_ABSENT,  /* planned: refused by name, never ignored */
 };
 
@@ -67,7 +68,7 @@ enum option_id {
 static const struct option options[N_OPTIONS] = {
 	[OPTION_AS] = { "as", SIDE_IN, OPTION_CHOICE, NO_PLACE, as_values, as_absent },
 	[OPTION_DIST] = CHOICE("dist", SIDE_IN, dist, dist_values, dist_absent),
-	[OPTION_AT] = { "at", SIDE_IN, OPTION_ABSENT, NO_PLACE, none, none },
+	[OPTION_AT] = { "at", SIDE_IN, OPTION_PLACE, NO_PLACE, none, none },
 	[OPTION_SYNC] = FLAG("sync", SIDE_IN, sync),
 	[OPTION_CACHE] = { "cache", SIDE_IN, OPTION_ABSENT, NO_PLACE, none, none },
 	[OPTION_WHEN] = CHOICE("when", SIDE_OUT, when, when_values, none),
@@ -263,6 +264,18 @@ static int add_pattern(const struct word *word, bool include, struct spec *spec,
 	return spec_set_text(&patterns->glob, word->value, err);
 }
 
+/* Escapes are no names: the first '=' of the text is that of the option. */
+static int set_place(const struct word *word, struct spec *spec, struct error *err)
+{
+	const char *equals = strchr(word->source->text + word->field.start, '=');
+	struct spec_field value = word->field;
+
+	if (!word->value)
+		return word_fail(word, err, "\"at\" needs a value: expected at=PATH or at=same");
+	value.start = (size_t)(equals - word->source->text) + 1;
+	return spec_parse_at(word->source, value, spec, err);
+}
+
 static int set_option(
 	const struct word *word, enum option_id id, struct spec *spec, struct error *err)
 {
@@ -276,6 +289,8 @@ static int set_option(
 		return set_choice(word, option, spec, err);
 	case OPTION_PATTERN:
 		return add_pattern(word, id == OPTION_INCLUDE, spec, err);
+	case OPTION_PLACE:
+		return set_place(word, spec, err);
 	case OPTION_ABSENT:
 		break;
 	}
@@ -348,6 +363,8 @@ void spec_each_option(const struct spec *spec,
 			(*(const unsigned *)place || (i == OPTION_GATHER && spec->gather_set)))
 			put(ctx, option->name, option->values[*(const unsigned *)place]);
 	}
+	if (spec->at)
+		put(ctx, "at", spec->at);
 	for (size_t i = 0; i < spec->n_patterns; i++)
 		put(ctx, spec->patterns[i].include ? "include" : "exclude", spec->patterns[i].glob);
 }

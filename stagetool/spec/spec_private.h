@@ -71,6 +71,10 @@ int spec_parse_paths(const struct spec_source *source, struct spec_field from,
 int spec_parse_options(
 	const struct spec_source *source, size_t offset, struct spec *spec, struct error *err);
 
+/* The value of at= into spec, whose paths are there. */
+int spec_parse_at(const struct spec_source *source, struct spec_field value, struct spec *spec,
+	struct error *err);
+
 /* Calls put for each option of spec that is not at its default; value NULL for a flag. */
 void spec_each_option(const struct spec *spec,
 	void (*put)(void *ctx, const char *name, const char *value), void *ctx);

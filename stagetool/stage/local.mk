@@ -21,6 +21,7 @@ libstage_la_SOURCES = \
 	stagetool/stage/plan_measure.c \
 	stagetool/stage/plan_out.c \
 	stagetool/stage/plan_resolve.c \
+	stagetool/stage/views.c stagetool/stage/views.h \
 	stagetool/stage/receipt.c \
 	stagetool/stage/records.c stagetool/stage/records.h \
 	stagetool/stage/stage_in.c stagetool/stage/stage_in.h \

@@ -1,12 +1,14 @@
 #include "stage/node_start.h"
 
 #include "base/cleanup.h"
+#include "base/parse.h"
 #include "spec/handoff.h"
 #include "stage/node_start_private.h"
 #include "stage/project.h"
 #include "stage/stage.h"
 #include "stage/status.h"
 #include "stage/tier.h"
+#include "stage/views.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -72,10 +74,25 @@ static int start_new_record(struct node_start *start, struct error *err)
 	return code ? -ENOMEM : node_expect(record, &start->specs, err);
 }
 
+static int start_views(
+	const struct node_start *start, struct handoff *handoff, struct error *err)
+{
+	struct symbols symbols;
+	struct plan_context context = { .symbols = &symbols };
+	uint64_t index = 0;
+
+	node_symbols(start->record, &symbols);
+	if (start->record->node_index)
+		parse_number(start->record->node_index, 0, UINT32_MAX, &index, NULL);
+	context.node_index = (unsigned)index;
+	return views_make(&start->specs, &context, handoff, err);
+}
+
 static int start_handoff(struct node_start *start, struct error *err)
 {
 	autofree char *dir = stage_path(start->record), *notice = NULL;
 	struct handoff handoff = { .dir = dir, .tier = start->record->tier };
+	int code;
 
 	if (!dir)
 		return error_sys(err, -ENOMEM, "handoff");
@@ -83,7 +100,12 @@ static int start_handoff(struct node_start *start, struct error *err)
 					     start->record->notice) < 0)
 		return error_sys(err, -ENOMEM, "handoff");
 	handoff.notice = notice;
-	return handoff_write(start->node->conf->state_dir, start->record->job_id, &handoff, err);
+	code = start_views(start, &handoff, err);
+	if (!code)
+		code = handoff_write(
+			start->node->conf->state_dir, start->record->job_id, &handoff, err);
+	handoff_free_views(&handoff);
+	return code;
 }
 
 /* A record of this very attempt: a twin was here (a site's Prolog beside the plugin), or we were

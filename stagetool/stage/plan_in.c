@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "stage/views.h"
 #include "tree/glob.h"
 
 /* Whether this process may read it: only opening it shows, on a server that has its own mind. */
@@ -51,6 +52,12 @@ static int add_item(struct plan *plan, const struct spec *spec, const struct pla
 
 	if (rc < 0 || !item.resolved)
 		return rc;
+	if (spec->at)
+		rc = views_check(spec, context, item.is_dir, err);
+	if (rc < 0) {
+		free(item.resolved);
+		return rc;
+	}
 	added = plan_add(plan, spec);
 	if (!added) {
 		free(item.resolved);

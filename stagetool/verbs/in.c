@@ -1,3 +1,5 @@
+#include <errno.h>
+
 #include "verbs/hand.h"
 #include "verbs/hand_space.h"
 #include "verbs/interrupt.h"
@@ -60,6 +62,17 @@ static int run(struct hand *hand)
 	return status;
 }
 
+static int refuse_views(const struct spec_list *list, struct error *err)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].at)
+			return error_set(err, -EINVAL,
+				"%s: \"at\" needs a mount namespace, which the tasks of a job get: give "
+				"it to sbatch, salloc or srun",
+				list->items[i].text);
+	return 0;
+}
+
 int verb_in(int argc, char **argv)
 {
 	struct hand hand = { .verb = "in", .stagefd = -1 };
@@ -76,7 +89,7 @@ int verb_in(int argc, char **argv)
 
 	if (!options_parse(argc, argv, &spec, &hand.options, &status))
 		return status;
-	if (hand_specs(&hand, SPEC_IN, &err) < 0) {
+	if (hand_specs(&hand, SPEC_IN, &err) < 0 || refuse_views(&hand.list, &err) < 0) {
 		hand_free(&hand);
 		return options_wrong("in", "%s", err.text);
 	}

@@ -210,6 +210,12 @@ tests_unit_test_plugin_SOURCES = tests/unit/test_plugin.c spank/child.c spank/pl
 tests_unit_test_plugin_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) $(CMOCKA_CFLAGS)
 tests_unit_test_plugin_LDADD = libbase.la $(CMOCKA_LIBS)
 
+check_PROGRAMS += tests/unit/test_view
+TESTS += tests/unit/test_view
+tests_unit_test_view_SOURCES = tests/unit/test_view.c spank/view.c
+tests_unit_test_view_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir) $(CMOCKA_CFLAGS)
+tests_unit_test_view_LDADD = libspec.la libbase.la $(CMOCKA_LIBS) $(INIH_LIBS)
+
 check_PROGRAMS += tests/unit/test_transfer
 TESTS += tests/unit/test_transfer
 tests_unit_test_transfer_SOURCES = tests/unit/test_transfer.c

@@ -218,7 +218,7 @@ static const struct {
 	/* keys */
 	{ "[stagetool]\nkeep_fail=1d\n" TIER, 2,
 		"unknown key \"keep_fail\": expected one of state_dir, default_tier, sources, "
-		"keep_failed, stall_limit, extend_limit, threads" },
+		"protect, keep_failed, stall_limit, extend_limit, threads" },
 	{ "[stagetool]\nThreads=1\n" TIER, 2, "unknown key \"Threads\"" },
 	{ "[stagetool]\n= x\n" TIER, 2, "unknown key \"\"" },
 	{ "[stagetool]\npath=/t\n" TIER, 2, "path belongs into a [tier NAME] section" },
@@ -392,7 +392,7 @@ static void test_no_stall_limit(void **state)
  */
 static void test_example(void **state)
 {
-	static const char *const keys[] = { "state_dir", "default_tier", "sources", "keep_failed",
+	static const char *const keys[] = { "state_dir", "default_tier", "sources", "protect", "keep_failed",
 		"stall_limit", "extend_limit", "threads", "path", "min_free", "dax", "project_ids" };
 	FILE *in = fopen(EXAMPLE, "r");
 	char text[8192] = "", *out = text;
@@ -416,6 +416,7 @@ static void test_example(void **state)
 	assert_string_equal(full->state_dir, plain->state_dir);
 	assert_string_equal(full->default_tier, plain->default_tier);
 	assert_int_equal(full->n_sources, plain->n_sources);
+	assert_int_equal(full->n_protected, plain->n_protected);
 	assert_int_equal(full->keep_failed, plain->keep_failed);
 	assert_int_equal(full->stall_limit, plain->stall_limit);
 	assert_int_equal(full->extend_limit, plain->extend_limit);

@@ -147,6 +147,31 @@ static void test_notice(void **state)
 	expect("12", dir, tier, NULL);
 }
 
+static void test_views(void **state)
+{
+	char dir[] = "/a/12.0", tier[] = "nvme", notice[] = "n", local[] = "in put/\xff", place[] = "/p q",
+	     other[] = "x", there[] = "/y";
+	struct handoff_view views[] = { { local, place, false }, { other, there, true } };
+	struct handoff handoff = { .dir = dir, .tier = tier, .notice = notice, .views = views, .n_views = 2 };
+	struct handoff got = { .dir = NULL };
+	struct error err = ERROR_INIT;
+
+	(void)state;
+	assert_int_equal(handoff_write(state_dir, "12", &handoff, &err), 0);
+	assert_int_equal(handoff_read(state_dir, "12", &got, &err), 0);
+	assert_int_equal(got.n_views, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_string_equal(got.views[i].local, views[i].local);
+		assert_string_equal(got.views[i].place, views[i].place);
+		assert_int_equal(got.views[i].optional, views[i].optional);
+	}
+	assert_string_equal(got.notice, "n");
+	handoff_free(&got);
+	assert_int_equal(got.n_views, 0);
+	strcpy(place, "/p\n");
+	assert_int_equal(handoff_write(state_dir, "12", &handoff, &err), -EINVAL);
+}
+
 static void test_remove(void **state)
 {
 	struct error err = ERROR_INIT;
@@ -217,6 +242,11 @@ static void test_damaged(void **state)
 		"stagetool-steps 1\nnotice x\ndir /a\ntier b\nend\n",
 		"stagetool-steps 1\ndir /a\ntier b\nnotice x\nnotice y\nend\n",
 		"stagetool-steps 1\ndir /a\x01\ntier b\nend\n",
+		"stagetool-steps 1\ndir /a\ntier b\nview x\nend\n",
+		"stagetool-steps 1\ndir /a\ntier b\nview x\nat y\nend\n",
+		"stagetool-steps 1\ndir /a\ntier b\nat /y\nview x\nend\n",
+		"stagetool-steps 1\ndir /a\ntier b\nview \nat /y\nend\n",
+		"stagetool-steps 1\nfailed x\nview x\nat /y\nend\n",
 		"stagetool-steps 1\nfailed a\tb\nend\n", "dir /a\ntier b\nend\n" };
 	static const char more[] = "stagetool-steps 1\ndir /a\ntier b\nend\n\0x";
 
@@ -317,6 +347,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_round, clean),
 		cmocka_unit_test_teardown(test_notice, clean),
+		cmocka_unit_test_teardown(test_views, clean),
 		cmocka_unit_test_teardown(test_remove, clean),
 		cmocka_unit_test_teardown(test_job_id, clean),
 		cmocka_unit_test_teardown(test_bad_stage, clean),

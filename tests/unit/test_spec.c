@@ -227,6 +227,34 @@ static void test_options_out(void **state)
 	}
 }
 
+static void test_at(void **state)
+{
+	static const struct {
+		const char *text, *at;
+	} cases[] = {
+		{ "/a", NULL },
+		{ "/a:b,at=/x//y/", "/x/y" },
+		{ "/a/%u:b/,at=same", "/a/%u" },
+		{ "d:b,at=same", "/base/d" },
+		{ "/a:b,at=/x/%j\\,\\:,verify", "/x/%j,:" },
+		{ "/a:b,at=/etcetera", "/etcetera" },
+		{ "/a:b,at=/x=y", "/x=y" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct spec_list list = { 0 };
+		struct error err = ERROR_INIT;
+
+		assert_int_equal(spec_list_add(&list, SPEC_IN, cases[i].text, "/base", &err), 0);
+		if (cases[i].at)
+			assert_string_equal(list.items[0].at, cases[i].at);
+		else
+			assert_null(list.items[0].at);
+		spec_list_free(&list);
+	}
+}
+
 /* A wrong spec, the column that the message must name, and what else it must say. */
 struct bad_case {
 	enum spec_side side;
@@ -319,7 +347,7 @@ static const struct bad_case bad[] = {
 	/* options */
 	{ SPEC_IN, "/proj/a:data,whn=x", 14,
 		"unknown option \"whn\"; did you mean \"when\", an option of --stage-out? expected "
-		"one of as, dist, sync, include, exclude, verify, optional" },
+		"one of as, dist, at, sync, include, exclude, verify, optional" },
 	{ SPEC_OUT, "a:/b,whn=always", 6, "did you mean \"when\"?" },
 	{ SPEC_OUT, "a:/b,confict=keep", 6, "did you mean \"conflict\"?" },
 	{ SPEC_OUT, "a:/b,overwrite", 6, "did you mean \"conflict=overwrite\"?" },
@@ -373,9 +401,23 @@ static const struct bad_case bad[] = {
 	{ SPEC_IN, "/a:b,as=lazy", 6, "as=lazy is not available" },
 	{ SPEC_IN, "/a:b,dist=shard", 6, "dist=shard is not available" },
 	{ SPEC_IN, "/a:b,dist=bcast", 6, "dist=bcast is not available" },
-	{ SPEC_IN, "/a:b,at=same", 6, "\"at\" is not available in this version" },
 	{ SPEC_IN, "/a:b,cache", 6, "\"cache\" is not available in this version" },
 	{ SPEC_OUT, "a:/b,pack=tar.zst", 6, "\"pack\" is not available in this version" },
+	/* places */
+	{ SPEC_IN, "/a:b,at", 6, "expected at=PATH or at=same" },
+	{ SPEC_IN, "/a:b,at=", 9, "needs the absolute path" },
+	{ SPEC_IN, "/a:b,at=x", 9, "needs the absolute path" },
+	{ SPEC_IN, "/a:b,at=/x/../y", 9, "holds \"..\"" },
+	{ SPEC_IN, "/a:b,at=/x,at=/y", 12, "given twice" },
+	{ SPEC_IN, "/a:b,at=/x/%q", 9, "%q" },
+	{ SPEC_IN, "/a*:b/,at=/x", 11, "pattern as FROM" },
+	{ SPEC_IN, "/a*:b/,at=same", 11, "pattern as FROM" },
+	{ SPEC_IN, "/a:b,at=/", 9, "/ is protected: it would hide /" },
+	{ SPEC_IN, "/a:b,at=//", 9, "it would hide" },
+	{ SPEC_IN, "/a:b,at=/etc", 9, "/etc is protected" },
+	{ SPEC_IN, "/a:b,at=//etc/./x/", 9, "/etc/x is protected: nothing can be shown in /etc" },
+	{ SPEC_IN, "/a:b,at=/proc/self/cwd", 9, "nothing can be shown in /proc" },
+	{ SPEC_IN, "/usr/share:b,at=same", 17, "nothing can be shown in /usr" },
 	/* files */
 	{ SPEC_IN, "@", 2, "a file name is missing" },
 };
@@ -462,6 +504,7 @@ static void test_long_message(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_at),
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_options_in),
 		cmocka_unit_test(test_options_out),

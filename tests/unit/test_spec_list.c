@@ -423,6 +423,7 @@ static void compare_specs(const struct spec *a, const struct spec *b, const char
 		     a->gather_set == b->gather_set && a->conflict == b->conflict &&
 		     a->sync == b->sync && a->verify == b->verify && a->optional == b->optional &&
 		     a->remove == b->remove && a->receipt == b->receipt &&
+		     !a->at == !b->at && (!a->at || !strcmp(a->at, b->at)) &&
 		     a->n_patterns == b->n_patterns;
 
 	for (size_t i = 0; equal && i < a->n_patterns; i++)
@@ -481,7 +482,7 @@ static void append_path(unsigned *seed, char *text, bool escaped)
 static void append_spec(unsigned *seed, enum spec_side side, char *text)
 {
 	static const char *const options[2][10] = {
-		{ "verify", "optional", "sync", "dist=first", "dist=all", "as=copy",
+		{ "verify", "optional", "sync", "dist=first", "at=/x/%%\\,=", "at=same",
 			"include=a\\,b/", "exclude=*\\:", "include=\\\\/**", "exclude=[!a]?" },
 		{ "verify", "optional", "when=success", "when=always", "gather=merge",
 			"gather=subdir", "conflict=overwrite", "delete", "receipt", "exclude=$x" },
