@@ -279,15 +279,17 @@ static void dir_attributes(struct copy_dir *dir, int fd, unsigned worker)
 	unsigned dropped = 0;
 	int src = dir->walk ? walk_dir_pin(dir->walk, &err) : -1;
 
-	if (src < 0) {
+	if (src < 0 && !dir->given) {
 		/* It was not readable, which has been told: what the listing of its parent said of
 		 * it. */
 		if (fchmod(fd, dir->src.st_mode & 0777))
 			error_errno(&err, "mode");
 		return;
 	}
-	meta_read(dir->copy->meta, src, &dir->src, &source);
-	if (meta_apply(dir->copy->meta, &source, fd, NULL, &dir->place, &dropped, &err) < 0)
+	if (!dir->given)
+		meta_read(dir->copy->meta, src, &dir->src, &source);
+	if (meta_apply(dir->copy->meta, dir->given ? dir->given : &source, fd, NULL, &dir->place,
+		    &dropped, &err) < 0)
 		copy_dir_tell(dir, COPY_ATTRIBUTE, NULL, &err, worker);
 	if (dropped) {
 		char text[64];
@@ -297,6 +299,8 @@ static void dir_attributes(struct copy_dir *dir, int fd, unsigned worker)
 			&why, -EPERM, "without %s", meta_dropped_text(dropped, text, sizeof(text)));
 		copy_dir_tell(dir, COPY_DROPPED, NULL, &why, worker);
 	}
+	if (dir->given)
+		return;
 	meta_source_free(&source);
 	walk_dir_unpin(dir->walk);
 }

@@ -150,14 +150,15 @@ static int engine_prepare(struct copy *copy, struct error *err)
 		rc = meta_new(&meta, &copy->meta, err);
 	if (!rc)
 		rc = publish_new(&copy->publish, err);
-	if (!rc)
+	if (!rc && !copy->fed)
 		rc = engine_open_source(copy, err);
 	if (!rc)
 		rc = pool_start(copy_width_begin(options, &copy->max_width), &copy->pool, err);
 	return rc;
 }
 
-int copy_new(int srcdir, const char *srcname, int dstdir, const char *dstname,
+/* srcname NULL: it is fed. */
+static int engine_new(int srcdir, const char *srcname, int dstdir, const char *dstname,
 	const struct copy_options *options, const struct copy_hooks *hooks, struct copy **copy,
 	struct error *err)
 {
@@ -166,6 +167,9 @@ int copy_new(int srcdir, const char *srcname, int dstdir, const char *dstname,
 
 	if (!new)
 		return error_sys(err, -ENOMEM, "copying");
+	new->fed = !srcname;
+	if (!srcname)
+		srcname = "";
 	new->srcdir = srcdir;
 	new->dstdir = dstdir;
 	new->srcname = engine_name(srcname);
@@ -179,6 +183,19 @@ int copy_new(int srcdir, const char *srcname, int dstdir, const char *dstname,
 	return 0;
 }
 
+int copy_new(int srcdir, const char *srcname, int dstdir, const char *dstname,
+	const struct copy_options *options, const struct copy_hooks *hooks, struct copy **copy,
+	struct error *err)
+{
+	return engine_new(srcdir, srcname, dstdir, dstname, options, hooks, copy, err);
+}
+
+int copy_new_fed(int dstdir, const char *dstname, const struct copy_options *options,
+	const struct copy_hooks *hooks, struct copy **copy, struct error *err)
+{
+	return engine_new(-1, NULL, dstdir, dstname, options, hooks, copy, err);
+}
+
 void copy_free(struct copy *copy)
 {
 	if (!copy)
@@ -188,7 +205,7 @@ void copy_free(struct copy *copy)
 	publish_free(copy->publish);
 	meta_free(copy->meta);
 	range_free(copy->range);
-	for (unsigned i = 0; i < POOL_MAX_WIDTH; i++) {
+	for (unsigned i = 0; i <= COPY_FEEDER; i++) {
 		range_buffer_free(&copy->workers[i].buffer);
 		free(copy->workers[i].small);
 	}
@@ -261,7 +278,7 @@ static int engine_run_file(struct copy *copy, struct error *err)
 }
 
 /* The root's own name is in a directory that no walk has left. */
-static int engine_sync(struct copy *copy, struct error *err)
+int copy_sync(struct copy *copy, struct error *err)
 {
 	autoclose int fd = -1;
 
@@ -285,5 +302,5 @@ int copy_run(struct copy *copy, struct error *err)
 		return error_set(err, copy->stop_code, "%s", copy->stop_error.text);
 	if (copy_stopped(copy))
 		return error_sys(err, -ECANCELED, "stopped");
-	return engine_sync(copy, err);
+	return copy_sync(copy, err);
 }

@@ -12,7 +12,7 @@
 /* Up to here a read takes its time for the way, not for the bytes. */
 #define FILE_TIMED_SIZE (32u << 10)
 
-static void file_init(struct copy_file *file, const struct copy_entry *entry)
+void copy_file_init(struct copy_file *file, const struct copy_entry *entry)
 {
 	memset(file, 0, offsetof(struct copy_file, temp));
 	file->entry = *entry;
@@ -49,7 +49,7 @@ void copy_file_free(struct copy_file *file, unsigned worker)
 	free(file);
 }
 
-static int file_write(
+int copy_file_write(
 	struct copy_file *file, const char *data, size_t size, uint64_t offset, struct error *err)
 {
 	while (size) {
@@ -123,7 +123,7 @@ static int file_copy_small(struct copy_file *file, struct error *err, unsigned w
 		return (int)got;
 	if ((size_t)got < size)
 		return error_set(err, -ENODATA, "read: the file ended at byte %zd", got);
-	rc = file_write(file, buffer, size, 0, err);
+	rc = copy_file_write(file, buffer, size, 0, err);
 	if (rc)
 		return rc;
 	file->sent += size;
@@ -143,7 +143,7 @@ static int file_copy_stream(struct copy_file *file, struct error *err, unsigned 
 		got = file_read(file, buffer, COPY_SMALL_SIZE, offset, err);
 		if (got <= 0)
 			return (int)got;
-		rc = file_write(file, buffer, (size_t)got, offset, err);
+		rc = copy_file_write(file, buffer, (size_t)got, offset, err);
 		offset += (uint64_t)got;
 		file->sent += (uint64_t)got;
 		copy_count(file->copy, COPY_COUNT_BYTES, got, worker);
@@ -179,8 +179,8 @@ static int file_check_same(const struct copy_file *file, struct error *err)
 	return error_set(err, -ENODATA, "it changed while it was read");
 }
 
-/* How it ended without success. */
-static void file_conclude(struct copy_file *file, int rc, const struct error *err, unsigned worker)
+void copy_file_conclude(
+	struct copy_file *file, int rc, const struct error *err, unsigned worker)
 {
 	if (rc == -ENODATA)
 		copy_entry_tell(&file->entry, COPY_CHANGED, NULL, err, worker);
@@ -208,7 +208,7 @@ bool copy_file_settle(struct copy_file *file, int rc, struct error *err, unsigne
 		if (retry_again(rc, &file->attempt))
 			return true;
 	}
-	file_conclude(file, rc, err, worker);
+	copy_file_conclude(file, rc, err, worker);
 	return false;
 }
 
@@ -245,7 +245,7 @@ void copy_file_send(struct copy_entry *entry, unsigned worker)
 {
 	struct copy_file file;
 
-	file_init(&file, entry);
+	copy_file_init(&file, entry);
 	copy_file_work(&file, worker);
 }
 
@@ -253,7 +253,7 @@ void copy_file_lead(struct copy_entry *entry, unsigned worker)
 {
 	struct copy_file file;
 
-	file_init(&file, entry);
+	copy_file_init(&file, entry);
 	file.leads = true;
 	file.led = entry->st;
 	copy_file_work(&file, worker);

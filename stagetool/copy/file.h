@@ -37,8 +37,22 @@ struct copy_file {
 /* open.c: opens both sides. COPY_FILE_THROUGH: it is handled otherwise. */
 #define COPY_FILE_THROUGH 1
 int copy_file_begin(struct copy_file *file, struct error *err, unsigned worker);
+/* Makes the destination, with what file->source has. */
+int copy_file_make(struct copy_file *file, struct error *err, unsigned worker);
+/* Counts size more bytes of it against max_bytes. -ENOSPC: too many, the copy stops. One thread for one
+ * file. */
+int copy_file_plan(struct copy_file *file, uint64_t size, struct error *err);
 /* The other names of the file are not to wait for this one any more. */
 void copy_file_end_group(struct copy_file *file);
+
+/* file.c: an entry before anything was done. Borrows what entry borrows. */
+void copy_file_init(struct copy_file *file, const struct copy_entry *entry);
+/* Writes all of it at offset of the destination. */
+int copy_file_write(
+	struct copy_file *file, const char *data, size_t size, uint64_t offset, struct error *err);
+/* How it ended without success. */
+void copy_file_conclude(
+	struct copy_file *file, int rc, const struct error *err, unsigned worker);
 
 /* From open to the end, again where that is called for. True: other workers go on with it (or with
  * a copy of it, if it was not on the heap); false: it is through, and the caller's. */

@@ -15,6 +15,7 @@
  *   width.c       how many threads
  *   verify.c      reading back
  *   inside.c      a destination inside the source
+ *   feed*.c       entries that come from elsewhere than a tree: copy/feed.h, copy/feed_internal.h
  */
 #ifndef COPY_INTERNAL_H
 #define COPY_INTERNAL_H
@@ -105,8 +106,12 @@ struct copy {
 	struct error stop_error;
 	struct copy_latency latency[COPY_TIMED_KINDS];
 	unsigned max_width;
-	struct copy_worker workers[POOL_MAX_WIDTH];
+	bool fed;                /* entries are handed to it (copy/feed): there is no source */
+	struct copy_worker workers[POOL_MAX_WIDTH + 1]; /* the last one: COPY_FEEDER's */
 };
+
+/* The thread that feeds a copy, which is none of the pool's, as a worker. */
+#define COPY_FEEDER POOL_MAX_WIDTH
 
 enum copy_dir_state {
 	COPY_DIR_UNKNOWN, /* nobody has looked */
@@ -136,6 +141,7 @@ struct copy_dir {
 	struct copy_tag tag;
 	struct copy_expect expect;
 	struct stat src;
+	const struct meta_source *given; /* what src has, where it was given (borrowed); else NULL */
 	char *beside; /* its name at the destination, where that is another one */
 	char name[];
 };
@@ -152,11 +158,16 @@ struct copy_entry {
 };
 
 /* engine.c */
+/* As copy_new, of a copy that is fed. */
+int copy_new_fed(int dstdir, const char *dstname, const struct copy_options *options,
+	const struct copy_hooks *hooks, struct copy **copy, struct error *err);
 bool copy_stopped(struct copy *copy);
 void copy_stop(struct copy *copy, const struct error *err);
 /* Adds to err how full the destination is where code is -ENOSPC or -EDQUOT, and stops the copy at
  * -ENOSPC. */
 void copy_no_space(struct copy *copy, int dirfd, bool creating, struct error *err);
+/* Makes the root's own name durable, where that is asked for. */
+int copy_sync(struct copy *copy, struct error *err);
 /* What a worker needs before its first entry. */
 struct copy_worker *copy_worker_get(struct copy *copy, unsigned worker);
 /* Closes fds that nobody uses at the moment and waits a little, if code says that they ran out. */
@@ -221,6 +232,9 @@ void copy_group_flush(struct copy *copy);
 
 /* other.c */
 void copy_other_send(struct copy_entry *entry, unsigned worker);
+/* A symlink to target (NULL: a FIFO) whose source was given. It is told. */
+void copy_other_given(struct copy_entry *entry, const struct meta_source *source,
+	const char *target, unsigned worker);
 void copy_other_lead(struct copy_entry *entry, unsigned worker);
 
 /* outcome.c */

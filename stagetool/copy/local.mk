@@ -4,6 +4,15 @@ libcopy_la_SOURCES = \
 	stagetool/copy/publish.c stagetool/copy/publish.h stagetool/copy/publish_internal.h \
 	stagetool/copy/directory.c \
 	stagetool/copy/engine.c stagetool/copy/engine.h \
+	stagetool/copy/feed.c stagetool/copy/feed.h stagetool/copy/feed_internal.h \
+	stagetool/copy/feed_big.c \
+	stagetool/copy/feed_buffer.c \
+	stagetool/copy/feed_dir.c \
+	stagetool/copy/feed_entry.c \
+	stagetool/copy/feed_group.c \
+	stagetool/copy/feed_item.c \
+	stagetool/copy/feed_link.c \
+	stagetool/copy/feed_set.c \
 	stagetool/copy/file.c stagetool/copy/file.h \
 	stagetool/copy/finish.c \
 	stagetool/copy/group.c stagetool/copy/group.h \

@@ -144,7 +144,7 @@ static int file_create(struct copy_file *file, mode_t mode, struct error *err)
 	return fstat(file->dst, &file->made) ? error_errno(err, "fstat") : 0;
 }
 
-static int file_make(struct copy_file *file, struct error *err, unsigned worker)
+int copy_file_make(struct copy_file *file, struct error *err, unsigned worker)
 {
 	struct copy_dir *dir = file->entry.dir;
 	unsigned crowd;
@@ -165,16 +165,13 @@ static int file_make(struct copy_file *file, struct error *err, unsigned worker)
 }
 
 /* The bytes that the copy may bring in all. */
-static int file_plan(struct copy_file *file, struct error *err)
+int copy_file_plan(struct copy_file *file, uint64_t size, struct error *err)
 {
-	const struct stat *st = &file->entry.st;
-	uint64_t max = file->copy->options.max_bytes, size = st->st_size;
+	uint64_t max = file->copy->options.max_bytes;
 
 	if (!max)
 		return 0;
-	if (range_has_holes(st))
-		size = (uint64_t)st->st_blocks * 512;
-	file->planned = size;
+	file->planned += size;
 	if (atomic_fetch_add_explicit(&file->copy->planned, size, memory_order_relaxed) + size <=
 		max)
 		return 0;
@@ -204,11 +201,14 @@ int copy_file_begin(struct copy_file *file, struct error *err, unsigned worker)
 		file->leads = true;
 		file->led = file->entry.st;
 	}
-	rc = file_plan(file, err);
+	rc = copy_file_plan(file,
+		range_has_holes(&file->entry.st) ? (uint64_t)file->entry.st.st_blocks * 512 :
+						   (uint64_t)file->entry.st.st_size,
+		err);
 	if (rc)
 		return rc;
 	file->stream = file_is_stream(file);
 	meta_read(file->copy->meta, file->src, &file->entry.st, &file->source);
 	file->have_source = true;
-	return file_make(file, err, worker);
+	return copy_file_make(file, err, worker);
 }

@@ -63,27 +63,21 @@ struct other_result {
 };
 
 /* From the source's attributes to the final name. */
-static int other_copy(struct copy_entry *entry, int srcdir, int dirfd, const char *target,
-	bool last, struct other_result *result, struct error *err)
+static int other_copy(struct copy_entry *entry, const struct meta_source *source, int dirfd,
+	const char *target, bool last, struct other_result *result, struct error *err)
 {
 	struct copy *copy = entry->copy;
 	struct copy_dir *dir = entry->dir;
 	char temp[PUBLISH_TEMP_SIZE];
 	const char *at;
-	struct meta_source source;
-	int rc;
-
-	meta_read_at(copy->meta, srcdir, entry->src_name, &entry->st, &source);
-	rc = other_make(entry, dirfd, target, meta_create_mode(copy->meta, &source, &dir->place),
+	int rc = other_make(entry, dirfd, target, meta_create_mode(copy->meta, source, &dir->place),
 		temp, err);
-	if (rc < 0) {
-		meta_source_free(&source);
+
+	if (rc < 0)
 		return rc;
-	}
 	at = temp[0] ? temp : entry->dst_name;
-	result->attribute_code = meta_apply_at(copy->meta, &source, dirfd, at, NULL, &dir->place,
+	result->attribute_code = meta_apply_at(copy->meta, source, dirfd, at, NULL, &dir->place,
 		&result->dropped, &result->attribute);
-	meta_source_free(&source);
 	if (!last && retry_is_transient(result->attribute_code)) {
 		unlinkat(dirfd, at, 0);
 		*err = result->attribute;
@@ -139,13 +133,45 @@ static void other_tell(
 			fate == PUBLISH_DONE);
 }
 
+/* Into its directory. */
+static int other_put(struct copy_entry *entry, const struct meta_source *source,
+	const char *target, bool last, bool leads, unsigned worker, struct error *err)
+{
+	struct other_result result = { .published = { .fate = PUBLISH_DONE } };
+	int dirfd = copy_dir_pin(entry->dir, worker, err), rc;
+
+	if (dirfd < 0)
+		return dirfd;
+	rc = other_copy(entry, source, dirfd, target, last, &result, err);
+	if (rc == -ENOSPC || rc == -EDQUOT)
+		copy_no_space(entry->copy, dirfd, true, err);
+	copy_dir_unpin(entry->dir);
+	if (!rc)
+		other_tell(entry, &result, leads, worker);
+	return rc;
+}
+
+void copy_other_given(struct copy_entry *entry, const struct meta_source *source,
+	const char *target, unsigned worker)
+{
+	struct error err = ERROR_INIT;
+	unsigned attempt = 0;
+	int rc;
+
+	do
+		rc = other_put(entry, source, target, attempt == RETRY_MAX, false, worker, &err);
+	while (rc < 0 && !copy_stopped(entry->copy) && retry_again(rc, &attempt));
+	if (rc < 0)
+		copy_entry_fail(entry, false, &err, worker);
+}
+
 /* last: an attribute that can not be set now is no reason to try again. */
 static int other_send(struct copy_entry *entry, bool last, bool *of_source, bool leads,
 	unsigned worker, struct error *err)
 {
-	struct other_result result = { .published = { .fate = PUBLISH_DONE } };
+	struct meta_source source;
 	autofree char *target = NULL;
-	int srcdir = copy_entry_pin_source(entry, err), dirfd, rc;
+	int srcdir = copy_entry_pin_source(entry, err), rc;
 
 	*of_source = true;
 	if (srcdir < 0)
@@ -158,16 +184,10 @@ static int other_send(struct copy_entry *entry, bool last, bool *of_source, bool
 		}
 	}
 	*of_source = false;
-	rc = dirfd = copy_dir_pin(entry->dir, worker, err);
-	if (dirfd >= 0) {
-		rc = other_copy(entry, srcdir, dirfd, target, last, &result, err);
-		if (rc == -ENOSPC || rc == -EDQUOT)
-			copy_no_space(entry->copy, dirfd, true, err);
-		copy_dir_unpin(entry->dir);
-	}
+	meta_read_at(entry->copy->meta, srcdir, entry->src_name, &entry->st, &source);
+	rc = other_put(entry, &source, target, last, leads, worker, err);
+	meta_source_free(&source);
 	copy_entry_unpin_source(entry);
-	if (!rc)
-		other_tell(entry, &result, leads, worker);
 	return rc;
 }
 

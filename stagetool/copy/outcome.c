@@ -22,10 +22,13 @@ void copy_counts(const struct copy *copy, struct copy_counts *counts)
 {
 	uint64_t sums[COPY_COUNTERS] = { 0 };
 
-	for (unsigned w = 0; w < pool_width(copy->pool); w++)
+	unsigned width = pool_width(copy->pool);
+
+	for (unsigned i = 0; i <= width; i++)
 		for (int c = 0; c < COPY_COUNTERS; c++)
 			sums[c] += atomic_load_explicit(
-				&copy->workers[w].counts[c], memory_order_relaxed);
+				&copy->workers[i < width ? i : COPY_FEEDER].counts[c],
+				memory_order_relaxed);
 	memcpy(counts, sums, sizeof(*counts));
 }
 

@@ -92,6 +92,15 @@ void meta_read_at(struct meta *meta, int dirfd, const char *name, const struct s
 		xattr_read(meta, &from, source);
 }
 
+void meta_given(struct meta *meta, const struct stat *st, const struct meta_value *values, size_t n,
+	struct meta_source *source)
+{
+	*source = (struct meta_source){ .st = *st, .fd = -1, .dirfd = -1, .values = values,
+		.n_values = n };
+	if (n)
+		xattr_given(meta, source);
+}
+
 void meta_source_free(struct meta_source *source)
 {
 	free(source->names);

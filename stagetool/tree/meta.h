@@ -50,6 +50,13 @@ struct meta_place {
 int meta_place_of(struct meta *meta, int dirfd, const struct stat *st, struct meta_place *place,
 	struct error *err);
 
+/* An extended attribute that does not come from a filesystem. Borrowed. */
+struct meta_value {
+	const char *name;
+	const void *value;
+	size_t size;
+};
+
 /* What a source entry has. Its fields are this module's. */
 struct meta_source {
 	struct stat st;
@@ -59,6 +66,8 @@ struct meta_source {
 	size_t names_size;
 	unsigned has;
 	int code;
+	const struct meta_value *values; /* of meta_given; NULL: they are read from the entry */
+	size_t n_values;
 };
 
 /* Takes stock of an open regular file or directory (fd and st, its fstat), or of name in dirfd, a
@@ -66,6 +75,10 @@ struct meta_source {
  * A failure is kept and comes out of meta_apply: the bytes can go all the same. */
 void meta_read(struct meta *meta, int fd, const struct stat *st, struct meta_source *source);
 void meta_read_at(struct meta *meta, int dirfd, const char *name, const struct stat *st,
+	struct meta_source *source);
+/* Of an entry that lies in no filesystem, but in an archive: st and its attributes are given. values
+ * (ACLs among them, as the kernel has them) are borrowed until meta_source_free. */
+void meta_given(struct meta *meta, const struct stat *st, const struct meta_value *values, size_t n,
 	struct meta_source *source);
 void meta_source_free(struct meta_source *source);
 

@@ -53,6 +53,9 @@ void meta_failed(struct meta_work *work, int code, const char *what);
 /* Fills names, names_size, has and code of a source. */
 void xattr_read(struct meta *meta, const struct meta_entry *from, struct meta_source *source);
 
+/* The same for a source whose attributes are given. */
+void xattr_given(struct meta *meta, struct meta_source *source);
+
 /* The attributes but ACLs. */
 void xattr_copy(struct meta_work *work);
 

@@ -161,26 +161,49 @@ static bool is_wanted(const struct meta *meta, const char *name, struct meta_sou
 	return options->any_namespace;
 }
 
+/* Keeps a name of length bytes if it is wanted. room: for all of them. */
+static bool keep_name(const struct meta *meta, const char *name, size_t length, size_t room,
+	struct meta_source *source)
+{
+	if (!is_wanted(meta, name, source))
+		return true;
+	if (!source->names)
+		source->names = malloc(room);
+	if (!source->names) {
+		source->code = -ENOMEM;
+		return false;
+	}
+	memcpy(source->names + source->names_size, name, length);
+	source->names[source->names_size + length] = '\0';
+	source->names_size += length + 1;
+	source->has |= META_HAS_XATTRS;
+	return true;
+}
+
 /* Keeps the wanted ones of a list of names. */
 static void keep_wanted(const struct meta *meta, const char *list, size_t size,
 	struct meta_source *source)
 {
 	size_t length;
 
-	for (size_t at = 0; at < size; at += length) {
-		length = strnlen(list + at, size - at) + 1;
-		if (!is_wanted(meta, list + at, source))
-			continue;
-		if (!source->names)
-			source->names = malloc(size + 1);
-		if (!source->names) {
-			source->code = -ENOMEM;
+	for (size_t at = 0; at < size; at += length + 1) {
+		length = strnlen(list + at, size - at);
+		if (!keep_name(meta, list + at, length, size + 1, source))
 			return;
-		}
-		memcpy(source->names + source->names_size, list + at, length - 1);
-		source->names[source->names_size + length - 1] = '\0';
-		source->names_size += length;
-		source->has |= META_HAS_XATTRS;
+	}
+}
+
+void xattr_given(struct meta *meta, struct meta_source *source)
+{
+	size_t room = 0;
+
+	for (size_t i = 0; i < source->n_values; i++)
+		room += strlen(source->values[i].name) + 1;
+	for (size_t i = 0; i < source->n_values; i++) {
+		const char *name = source->values[i].name;
+
+		if (!keep_name(meta, name, strlen(name), room, source))
+			return;
 	}
 }
 
@@ -235,7 +258,7 @@ void xattr_find_acls(struct meta *meta, int fd, dev_t dev, bool *access, bool *d
 }
 
 /* Sets one attribute. What the filesystem does not have is tried once, and missed every time. */
-static int xattr_set(struct meta_work *work, const char *name, void *value, size_t size)
+static int xattr_set(struct meta_work *work, const char *name, const void *value, size_t size)
 {
 	unsigned lack = lack_of(name);
 	struct known *known = &work->meta->known;
@@ -243,29 +266,44 @@ static int xattr_set(struct meta_work *work, const char *name, void *value, size
 
 	if (!(known_flags(known, work->dev, work->dev) & lack)) {
 		answer = xattr_do((struct xattr_call){ .what = CALL_SET, .entry = &work->to,
-			.name = name, .data = value, .size = size });
+			.name = name, .data = (void *)value, .size = size });
 		if (is_lack(answer) && lack)
 			known_note(known, work->dev, work->dev, lack);
 	}
 	return (int)answer;
 }
 
-static struct meta_entry source_entry(const struct meta_source *source)
+/* A value of the source's, which *value then is: in room, in memory that the caller frees (*longer), or
+ * given. Its size, or a negative errno. */
+static ssize_t source_value(const struct meta_source *source, const char *name, char *room,
+	char **longer, const void **value)
 {
-	return (struct meta_entry){ source->fd, source->dirfd, source->name };
+	const struct meta_entry from = { source->fd, source->dirfd, source->name };
+	ssize_t size;
+
+	*longer = NULL;
+	for (size_t i = 0; i < source->n_values; i++) {
+		if (strcmp(source->values[i].name, name))
+			continue;
+		*value = source->values[i].value;
+		return (ssize_t)source->values[i].size;
+	}
+	size = source->values ? -ENODATA : xattr_fetch(&from, name, room, longer);
+	*value = *longer ? *longer : room;
+	return size;
 }
 
 /* Copies one attribute. One that is gone since the list was made is no failure. */
 static int xattr_copy_one(struct meta_work *work, const char *name)
 {
-	const struct meta_entry from = source_entry(work->source);
 	char room[XATTR_SHORT];
 	autofree char *longer = NULL;
-	ssize_t size = xattr_fetch(&from, name, room, &longer);
+	const void *value;
+	ssize_t size = source_value(work->source, name, room, &longer, &value);
 	int rc = 0;
 
 	if (size >= 0)
-		rc = xattr_set(work, name, longer ? longer : room, (size_t)size);
+		rc = xattr_set(work, name, value, (size_t)size);
 	else if (size != -ENODATA)
 		rc = (int)size;
 	if (rc < 0)
@@ -303,13 +341,12 @@ static unsigned acl_group_bits(const unsigned char *acl, size_t size)
  * give the group what only some had: it gets its own. */
 static void fall_back_on_group_bits(struct meta_work *work)
 {
-	const struct meta_entry from = source_entry(work->source);
 	char room[XATTR_SHORT];
 	autofree char *longer = NULL;
-	ssize_t size = xattr_fetch(&from, META_ACCESS_ACL, room, &longer);
+	const void *value;
+	ssize_t size = source_value(work->source, META_ACCESS_ACL, room, &longer, &value);
 
-	work->group_bits = size < 0 ? 0 :
-		acl_group_bits((unsigned char *)(longer ? longer : room), (size_t)size);
+	work->group_bits = size < 0 ? 0 : acl_group_bits(value, (size_t)size);
 }
 
 static void acl_remove(struct meta_work *work, const char *name)

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "report/progress.h"
 #include "verbs/copy_equal.h"
+#include "verbs/problem.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -23,19 +24,6 @@ struct copy_work {
 	struct summary *summary;
 };
 
-static const struct {
-	const char *kind;
-	bool error;
-} work_kinds[] = {
-	[COPY_FAILED] = { "failed", true },
-	[COPY_VANISHED] = { "vanished", true },
-	[COPY_CHANGED] = { "changed", true },
-	[COPY_CONFLICT] = { "conflict", true },
-	[COPY_ATTRIBUTE] = { "attribute", true },
-	[COPY_DROPPED] = { "dropped", false },
-	[COPY_SPECIAL] = { "special", false },
-};
-
 /* Names one problem, of path below the FROM that is under way. Any thread. */
 static void work_problem(struct copy_work *work, const char *path, enum copy_outcome outcome,
 	const char *text)
@@ -43,12 +31,8 @@ static void work_problem(struct copy_work *work, const char *path, enum copy_out
 	autofree char *whole = path_join(work->place->from, path);
 	const char *name = whole ? whole : path;
 
-	if (work_kinds[outcome].error)
-		log_error("%s: %s", name, text);
-	else
-		log_warning("%s: %s", name, text);
 	pthread_mutex_lock(&work->lock);
-	summary_add_problem(work->summary, name, work_kinds[outcome].kind, text);
+	problem_tell(work->summary, name, outcome, text);
 	pthread_mutex_unlock(&work->lock);
 }
 

@@ -11,6 +11,7 @@ stagetool_stagetool_SOURCES = \
 	stagetool/verbs/interrupt.c stagetool/verbs/interrupt.h \
 	stagetool/verbs/options.c stagetool/verbs/options.h \
 	stagetool/verbs/output.c stagetool/verbs/output.h \
+	stagetool/verbs/problem.c stagetool/verbs/problem.h \
 	stagetool/verbs/prolog.c \
 	stagetool/verbs/reap.c stagetool/verbs/reap.h \
 	stagetool/verbs/resume.c \
@@ -23,7 +24,10 @@ stagetool_stagetool_SOURCES += \
 	stagetool/verbs/in.c \
 	stagetool/verbs/out.c \
 	stagetool/verbs/plan.c \
+	stagetool/verbs/unpack.c \
+	stagetool/verbs/unpack_run.c stagetool/verbs/unpack_run.h \
 	stagetool/verbs/verify.c
 stagetool_stagetool_CPPFLAGS = $(AM_CPPFLAGS) $(LMDB_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS) $(XXHASH_CFLAGS)
-stagetool_stagetool_LDADD = libstage.la libreport.la libcopy.la libtree.la libspec.la libbase.la \
-	$(LMDB_LIBS) $(JANSSON_LIBS) $(INIH_LIBS) $(XXHASH_LIBS)
+stagetool_stagetool_LDADD = libstage.la libreport.la libarchives.la libcopy.la libtree.la libspec.la libbase.la \
+	$(LMDB_LIBS) $(JANSSON_LIBS) $(INIH_LIBS) $(XXHASH_LIBS) \
+	$(ZLIB_LIBS) $(LZ4_LIBS)

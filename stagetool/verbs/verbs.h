@@ -44,6 +44,7 @@ int verb_prolog(int argc, char **argv);
 int verb_reap(int argc, char **argv);
 int verb_resume(int argc, char **argv);
 int verb_status(int argc, char **argv);
+int verb_unpack(int argc, char **argv);
 int verb_verify(int argc, char **argv);
 
 extern const char verb_copy_help[];
@@ -56,6 +57,7 @@ extern const char verb_prolog_help[];
 extern const char verb_reap_help[];
 extern const char verb_resume_help[];
 extern const char verb_status_help[];
+extern const char verb_unpack_help[];
 extern const char verb_verify_help[];
 
 #endif
