@@ -112,3 +112,23 @@ kind() {
 	[[ $output == *"it pays: read where it is, one file after the other, that would be about "* ]]
 	[ ! -e stage ]
 }
+
+@test "directories of a slow source are listed side by side, also where no file is read" {
+	mkdir copy
+	for d in {1..100}; do mkdir -p "direct/dirs/$d" && echo "$d" >"direct/dirs/$d/f"; done
+	cp -a direct/dirs copy/dirs
+	umount slow
+	wait "$slowfs"
+	"$STAGETOOL_BUILD/bench/slowfs" direct slow 50000 3>&- &
+	slowfs=$!
+	until mountpoint -q slow; do sleep 0.05; done
+	"$STAGETOOL" copy -q slow/dirs copy/dirs 3>&- &
+	pid=$! most=0
+	while now=$(awk '/^Threads/ { print $2 }' "/proc/$pid/status" 2>/dev/null) && [ -n "$now" ]; do
+		[ "$now" -le "$most" ] || most=$now
+		sleep 0.02
+	done
+	wait "$pid"
+	echo "$most threads"
+	[ "$most" -ge 16 ]
+}

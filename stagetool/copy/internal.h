@@ -59,6 +59,7 @@ struct copy_worker {
 	char *small;      /* COPY_SMALL_SIZE bytes */
 	unsigned sample;  /* entries since operations were last timed */
 	unsigned samples; /* how often they were */
+	unsigned lists;   /* buffers of directories read */
 	struct walk_dir *walk; /* whose entries it is at; NULL: it is at something else */
 	bool ready;
 	char apart[64]; /* keeps the counters of two workers out of one cache line */
@@ -67,6 +68,7 @@ struct copy_worker {
 /* The operations that are timed, each kind apart: what is answered from a cache would hide what is
  * not. */
 enum copy_timed {
+	COPY_TIMED_LIST,
 	COPY_TIMED_STAT,
 	COPY_TIMED_OPEN,
 	COPY_TIMED_READ,
@@ -273,6 +275,8 @@ uint64_t copy_width_start(const struct copy *copy, unsigned worker);
  * were waiting for each other. In a crowd its time says nothing of the filesystem: with more
  * threads the crowd would be larger, and nothing faster. */
 void copy_width_note(struct copy *copy, enum copy_timed what, uint64_t start, unsigned crowd);
+/* The same for a buffer of a directory; the first ones of each worker are timed, and then every few. */
+uint64_t copy_width_start_list(struct copy *copy, unsigned worker);
 /* The same for a piece of a large file, of so many bytes: each of them is timed, as they are few. */
 uint64_t copy_width_start_piece(const struct copy *copy);
 void copy_width_note_piece(struct copy *copy, uint64_t start, uint64_t bytes);

@@ -332,4 +332,22 @@ static void tree_failed(void *ctx, struct walk_dir *walk, const char *name, cons
 		copy_name_tell(ctx, NULL, "", COPY_FAILED, err, worker); /* the root, not entered */
 }
 
-const struct walk_ops copy_walk_ops = { tree_enter, tree_entries, tree_leave, tree_failed };
+static uint64_t tree_list_begin(void *ctx, unsigned worker)
+{
+	return copy_width_start_list(ctx, worker);
+}
+
+static void tree_list_end(void *ctx, uint64_t begun, unsigned worker)
+{
+	(void)worker;
+	copy_width_note(ctx, COPY_TIMED_LIST, begun, 1);
+}
+
+const struct walk_ops copy_walk_ops = {
+	.enter = tree_enter,
+	.entries = tree_entries,
+	.leave = tree_leave,
+	.failed = tree_failed,
+	.list_begin = tree_list_begin,
+	.list_end = tree_list_end,
+};

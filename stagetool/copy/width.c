@@ -116,6 +116,16 @@ uint64_t copy_width_start(const struct copy *copy, unsigned worker)
 	return width_asleep();
 }
 
+uint64_t copy_width_start_list(struct copy *copy, unsigned worker)
+{
+	unsigned number = copy->workers[worker].lists++;
+
+	if (copy->options.threads || pool_width(copy->pool) >= copy->max_width ||
+		(number >= WIDTH_FIRST_SAMPLES && number % WIDTH_EVERY_LATER))
+		return 0;
+	return width_asleep();
+}
+
 uint64_t copy_width_start_piece(const struct copy *copy)
 {
 	if (copy->options.threads || pool_width(copy->pool) >= WIDTH_PIECES)
@@ -162,7 +172,8 @@ static bool width_waits(struct copy *copy, enum copy_timed what)
 /* Whether it is the source that is waited for, and not what it is copied to. Under copy->lock. */
 static bool width_source_waits(struct copy *copy)
 {
-	return (width_waits(copy, COPY_TIMED_OPEN) || width_waits(copy, COPY_TIMED_READ)) &&
+	return (width_waits(copy, COPY_TIMED_LIST) || width_waits(copy, COPY_TIMED_OPEN) ||
+		       width_waits(copy, COPY_TIMED_READ)) &&
 	       copy->latency[COPY_TIMED_CREATE].count && !width_waits(copy, COPY_TIMED_CREATE) &&
 	       !width_waits(copy, COPY_TIMED_SYNC);
 }

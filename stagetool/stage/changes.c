@@ -141,7 +141,8 @@ static void failed(
 static int search_tree(struct search *search, int fd, unsigned threads, const atomic_bool *cancel,
 	struct error *err)
 {
-	const struct walk_ops ops = { enter, entries, leave, failed };
+	const struct walk_ops ops = { .enter = enter,
+		.entries = entries, .leave = leave, .failed = failed };
 	const struct walk_options options = { .cancel = cancel };
 	struct pool *pool = NULL;
 	int rc = pool_start(threads ? threads : CHANGES_THREADS, &pool, err);

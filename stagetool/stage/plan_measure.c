@@ -97,7 +97,8 @@ static void failed(
 static int measure_tree(struct measure *measure, struct pool *pool, int fd,
 	const atomic_bool *cancel, struct error *err)
 {
-	const struct walk_ops ops = { enter, entries, leave, failed };
+	const struct walk_ops ops = { .enter = enter,
+		.entries = entries, .leave = leave, .failed = failed };
 	const struct walk_options options = { .cancel = cancel };
 
 	return walk_run(pool, fd, &ops, measure, &options, err);

@@ -87,20 +87,27 @@ static void walk_push_dirs(struct walk_dir *dir, char *buffer, size_t size, unsi
 /* Reads the next buffer of dir, which is pinned. Its size, 0 at the end or after an error. */
 static size_t walk_read(struct walk_dir *dir, char *buffer, unsigned worker)
 {
+	const struct walk_ops *ops = dir->walk->ops;
 	struct error err = ERROR_INIT;
 	unsigned attempt = 0;
+	uint64_t begun = 0;
 	ssize_t size;
 
 	if (!buffer) {
 		walk_no_memory(dir, NULL, worker);
 		return 0;
 	}
+	if (ops->list_begin)
+		begun = ops->list_begin(dir->walk->ctx, worker);
 	do
 		size = syscall(SYS_getdents64, dir->handle.fd, buffer, WALK_BUFFER_SIZE);
 	while (size < 0 && retry_again(-errno, &attempt));
+	if (size < 0)
+		error_errno(&err, "%s: reading the directory", dir->name);
+	if (ops->list_end)
+		ops->list_end(dir->walk->ctx, begun, worker);
 	if (size >= 0)
 		return size;
-	error_errno(&err, "%s: reading the directory", dir->name);
 	walk_failed(dir, NULL, &err, worker);
 	return 0;
 }

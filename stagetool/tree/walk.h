@@ -47,6 +47,10 @@ struct walk_ops {
 	 * gone. */
 	void (*failed)(void *ctx, struct walk_dir *dir, const char *name, const struct error *err,
 		unsigned worker);
+	/* Before and after a buffer of a directory is read, for those who take the time: what
+	 * list_begin returns is given to list_end. Both may be NULL. */
+	uint64_t (*list_begin)(void *ctx, unsigned worker);
+	void (*list_end)(void *ctx, uint64_t begun, unsigned worker);
 };
 
 struct walk_options {

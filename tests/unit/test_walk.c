@@ -100,7 +100,8 @@ static void seen_failed(
 	atomic_store(&seen->last_code, err->code);
 }
 
-static const struct walk_ops seen_ops = { seen_enter, seen_entries, seen_leave, seen_failed };
+static const struct walk_ops seen_ops = { .enter = seen_enter,
+		.entries = seen_entries, .leave = seen_leave, .failed = seen_failed };
 
 static int walk(int fd, unsigned width, const struct walk_options *options, struct seen *seen)
 {
@@ -229,7 +230,8 @@ static void path_leave(void *ctx, struct walk_dir *dir, unsigned worker)
 
 static void test_paths(void **state)
 {
-	static const struct walk_ops ops = { path_enter, path_entries, path_leave, seen_failed };
+	static const struct walk_ops ops = { .enter = path_enter,
+		.entries = path_entries, .leave = path_leave, .failed = seen_failed };
 	struct paths paths = { { NULL } };
 	struct error err = ERROR_INIT;
 	struct pool *pool;
@@ -518,7 +520,8 @@ static void sharing_entries(void *ctx, struct walk_dir *dir, const struct walk_e
 
 static void test_share(void **state)
 {
-	struct walk_ops ops = { seen_enter, sharing_entries, seen_leave, seen_failed };
+	struct walk_ops ops = { .enter = seen_enter,
+		.entries = sharing_entries, .leave = seen_leave, .failed = seen_failed };
 	struct sharing sharing = { .helped = false };
 	struct error err = ERROR_INIT;
 
