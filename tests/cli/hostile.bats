@@ -62,11 +62,11 @@ trap_stage() {
 @test "hostile: an epilog that removes a stage whose names are exchanged removes nothing else" {
 	hostile
 	for job in 7 8 9; do
-		job $job
+		job "$job"
 		specs "in $work/src:data"
 		hook prolog
 		trap_stage
-		exchange_in tier/$job.0/t 200
+		exchange_in "tier/$job.0/t" 200
 		hook epilog
 		status_is 0
 		exchange_over
@@ -123,7 +123,7 @@ trap_stage() {
 	exchange_in src 1
 	staged=0
 	for job in $(seq 20 44); do
-		job $job
+		job "$job"
 		specs "in $work/src/a1/data:data"
 		hook prolog
 		outside_is_whole
@@ -140,14 +140,14 @@ trap_stage() {
 @test "hostile: a source whose directories are exchanged with symlinks while it is copied leads nowhere else" {
 	hostile "sources = $work/src"
 	for i in $(seq 200); do
-		mkdir -p src/a$i/data/deep
-		echo yours >src/a$i/data/f
-		ln -s ../outside src/b$i
+		mkdir -p src/"a$i"/data/deep
+		echo yours >src/"a$i"/data/f
+		ln -s ../outside src/"b$i"
 	done
 	chown -R -h 65534 src
 	exchange_in src 200
 	for job in 21 22 23 24 25; do
-		job $job
+		job "$job"
 		specs "in $work/src:data"
 		hook prolog
 		[ "$status" -eq 0 ] || [ "$status" -eq 1 ]
@@ -163,7 +163,7 @@ trap_stage() {
 	chown -R -h 65534 out elsewhere
 	exchange_in out 1
 	for job in $(seq 20 44); do
-		job $job
+		job "$job"
 		specs "out results:$work/out/a1/$job"
 		hook prolog
 		status_is 0
@@ -192,21 +192,21 @@ trap_stage() {
 @test "hostile: results that are exchanged with symlinks while they are sent bring nothing else out" {
 	hostile
 	for job in 7 8 9; do
-		job $job
+		job "$job"
 		specs "out t:$work/out/$job"
 		hook prolog
 		trap_stage
-		exchange_in tier/$job.0/t 200
+		exchange_in "tier/$job.0/t" 200
 		hook epilog
 		exchange_over
-		[ -d out/$job ]
+		[ -d "out/$job" ]
 		outside_is_whole
 	done
 }
 
 @test "hostile: what a user writes to the manifest hurts their own results' way back, and nothing else" {
 	hostile
-	echo "$(seq 1000)" >src/f
+	seq 1000 >src/f
 	kinds=(garbage symlink fifo sparse directory swapped torn)
 	for i in "${!kinds[@]}"; do
 		job $((20 + i))
@@ -252,15 +252,15 @@ trap_stage() {
 	mkfifo tier/8.0
 	echo precious >tier/9.0
 	for job in 7 8 9; do
-		job $job
+		job "$job"
 		run timeout 60 "$STAGETOOL" prolog --conf=conf
 		status_is 0
 		says "no record knows"
-		[ -d tier/$job.0/data ]
-		[ ! -L tier/$job.0 ]
+		[ -d "tier/$job.0/data" ]
+		[ ! -L "tier/$job.0" ]
 		hook epilog
 		status_is 0
-		[ ! -e tier/$job.0 ]
+		[ ! -e "tier/$job.0" ]
 	done
 	[ "$(readlink tier/lost.7.0.*)" = "$work/outside" ]
 	[ "$(cat tier/lost.9.0.*)" = precious ]
@@ -289,7 +289,7 @@ trap_stage() {
 	mkdir directory
 	chown 65534 directory
 	for kind in link-root link-dangling directory /dev/full; do
-		job $((${SLURM_JOB_ID} + 1))
+		job $((SLURM_JOB_ID + 1))
 		specs "out results:$work/out/$SLURM_JOB_ID"
 		hook prolog
 		as_job mkdir results
@@ -313,7 +313,7 @@ trap_stage() {
 	ln -s "$work/outside" out/link
 	for from in "$work/src/../outside" "$work/src/link" "$work/src/link/data" "$work/src/link/../outside/f" \
 		"$work/srcx" /; do
-		job $((${SLURM_JOB_ID} + 1))
+		job $((SLURM_JOB_ID + 1))
 		specs "in $from:data"
 		hook prolog
 		status_is 1
@@ -321,7 +321,7 @@ trap_stage() {
 		tier_is_empty
 	done
 	for to in "$work/out/../outside/x" "$work/out/link/x" "$work/out/../elsewhere"; do
-		job $((${SLURM_JOB_ID} + 1))
+		job $((SLURM_JOB_ID + 1))
 		specs "out results:$to"
 		hook prolog
 		status_is 0
