@@ -158,6 +158,17 @@ static void add_rest(const struct stage_out *out, struct error *failed)
 		parse_format_size(rest.bytes, bytes, sizeof(bytes)));
 }
 
+/* What is wrong with FROM, which is named beside it: not twice. */
+static const char *missing_text(const struct plan_item *plan)
+{
+	size_t length = strlen(plan->local);
+	const char *text = plan->problem;
+
+	if (strncmp(text, plan->local, length) != 0 || (text[length] != ':' && text[length] != ' '))
+		return text;
+	return text + length + strspn(text + length, ": ");
+}
+
 /* 0 also where it failed: the others go on. Negative: cancelled. */
 static int stage_out_item(struct transfer *transfer, const struct plan_item *plan, bool records,
 	struct summary *summary, struct error *err)
@@ -177,7 +188,7 @@ static int stage_out_item(struct transfer *transfer, const struct plan_item *pla
 	summary->verb = "staged out";
 	if (plan->missing) {
 		if (plan->problem) {
-			error_set(&failed, -ENOENT, "%s", plan->problem);
+			error_set(&failed, -ENOENT, "%s", missing_text(plan));
 			transfer_fail(&out.item, &failed);
 		}
 		return 0;

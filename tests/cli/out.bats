@@ -160,8 +160,9 @@ calls_on() {
 	ln -s ../outside d/l
 	stage_out l:x f:y none:z
 	status_is 3
-	says "leads outside of the stage"
-	says "none"
+	says "l: leads outside of the stage"
+	says "none: No such file or directory"
+	says_not "none: none"
 	[ ! -e x ] && cmp d/f y
 	stage_out none:z,optional
 	status_is 0
