@@ -171,7 +171,8 @@ static int tell_failure(const struct prolog *prolog, const char *failure, struct
 	}
 	/* The first one stays: it is the one that the user may already have read. */
 	if (!verdict_of(&job))
-		rc = job_set_comments(&job, failure, failure, err);
+		rc = job_set_comments(
+			&job, verdict_may_replace(job.comment) ? failure : NULL, failure, err);
 	bool srun = !job.batch && client && !strcmp(client, HANDOFF_CLIENT_SRUN);
 	bool waits = (job.batch || srun) && job_waits_for_prologs(job.batch);
 

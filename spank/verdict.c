@@ -47,3 +47,8 @@ const char *verdict_of(const struct job *job)
 		return job->admin_comment;
 	return NULL;
 }
+
+bool verdict_may_replace(const char *comment)
+{
+	return !*comment || !strncmp(comment, VERDICT_START, strlen(VERDICT_START));
+}

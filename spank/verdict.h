@@ -16,4 +16,8 @@ char *verdict_text(const char *node, uint32_t restarts, const char *reason);
 /* The failure that job's comments tell of this attempt; NULL: none. Borrowed from job. */
 const char *verdict_of(const struct job *job);
 
+/* Whether a comment may be written over: nobody has written any, or an attempt's failure is all it
+ * holds. A user's own (--comment) stays; the failure is then in the AdminComment alone. */
+bool verdict_may_replace(const char *comment);
+
 #endif

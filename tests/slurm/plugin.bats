@@ -236,6 +236,14 @@ script() {
 	[ "$(given epilog "$job" n1 STAGE_JOB_STATE)" = FAILED ]
 }
 
+@test "a failed stage-in leaves the user's own comment alone" {
+	job=$(submit -J missing@n2 -N2 -w n1,n2 --comment="my own" --stage-in=/proj/data --wrap true)
+	expect "$job" FAILED 1:0
+	grep -q "stage-in failed on n2: /proj/data: No such file or directory" "$CLUSTER/out/$job.out"
+	[ "$(field "$job" Comment)" = "my own" ]
+	[ "$(field "$job" AdminComment)" = "stage-in failed on n2: /proj/data: No such file or directory" ]
+}
+
 @test "a failed stage-in of one array task leaves the others alone" {
 	# The last task has the id of the array itself.
 	job=$(user sbatch --parsable -o "$CLUSTER/out/%A_%a.out" -J missing@n2 -a 1-3 -N1 --exclusive -w n2 --stage-in=/proj/data --wrap true)

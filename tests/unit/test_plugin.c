@@ -208,6 +208,9 @@ static void test_verdict(void **state)
 	assert_null(found(second, second, 121));
 	assert_null(found("", "stage-in: 40 %", 0));
 	assert_null(found("stage-in failed on ", "stage-in failed on n2", 0));
+	assert_true(verdict_may_replace(""));
+	assert_true(verdict_may_replace(first));
+	assert_false(verdict_may_replace("mine"));
 }
 
 static void refuse(const char *argument)
