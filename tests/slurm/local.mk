@@ -1,5 +1,5 @@
 EXTRA_DIST += tests/slurm/cluster tests/slurm/helpers.bash tests/slurm/fake-tool \
-	tests/slurm/cluster.bats tests/slurm/plugin.bats tests/slurm/stage.bats
+	tests/slurm/cluster.bats tests/slurm/plugin.bats tests/slurm/stage.bats tests/slurm/ends.bats
 
 if WITH_SLURM
 check_PROGRAMS += tests/slurm/write-handoff
