@@ -300,7 +300,7 @@ static bool feed_is_certain(const struct copy *copy, const struct copy_entry *en
 }
 
 bool feed_wanted(struct copy_feed *feed, struct copy_entry *entry, uint64_t hash, bool again,
-	unsigned worker)
+	const struct stat *old, unsigned worker)
 {
 	struct copy *copy = feed->copy;
 	struct copy_tag tag = { 0, 0 };
@@ -321,6 +321,12 @@ bool feed_wanted(struct copy_feed *feed, struct copy_entry *entry, uint64_t hash
 	case COPY_SEND:
 		return true;
 	case COPY_SKIP:
+		/* As it is, but not a link to what it is to be a link to. */
+		if (old && have && (dst.st_ino != old->st_ino || dst.st_dev != old->st_dev)) {
+			entry->expect.kind = COPY_EXPECT_SAME;
+			publish_identity(&dst, &entry->expect.identity);
+			return true;
+		}
 		copy_entry_tell(entry, COPY_UNCHANGED, have ? &dst : NULL, NULL, worker);
 		return false;
 	case COPY_LEAVE:

@@ -138,7 +138,7 @@ bool feed_big_begin(struct copy_feed *feed, const struct feed_place *place,
 	int rc;
 
 	feed_entry_init(feed, &entry, place, fed, place->name);
-	if (!feed_wanted(feed, &entry, place->hash, place->again, COPY_FEEDER))
+	if (!feed_wanted(feed, &entry, place->hash, place->again, NULL, COPY_FEEDER))
 		return false;
 	big = big_new(feed, &entry, fed);
 	if (!big) {

@@ -143,9 +143,10 @@ void feed_enter(struct copy_feed *feed, uint64_t hash);
 void feed_leave(struct copy_feed *feed, uint64_t hash);
 /* Nothing of this feed is under that path. Any thread. */
 void feed_note_failed(struct copy_feed *feed, uint64_t hash);
-/* Whether the caller wants entry; it is told if not. Fills entry->expect. */
+/* Whether the caller wants entry; it is told if not. Fills entry->expect. old: of a link, what it is to be a
+ * link to; else NULL. */
 bool feed_wanted(struct copy_feed *feed, struct copy_entry *entry, uint64_t hash, bool again,
-	unsigned worker);
+	const struct stat *old, unsigned worker);
 
 /* feed_dir.c */
 /* The directory name in parent (NULL: the root), made known where it was not: with what fed says (NULL: only

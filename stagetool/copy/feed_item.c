@@ -114,7 +114,7 @@ static void small_run(struct copy_feed *feed, struct feed_item *item, unsigned w
 		copy_file_conclude(&file, item->failed->code, item->failed, worker);
 		return;
 	}
-	if (!feed_wanted(feed, &item->entry, item->hash, item->again, worker))
+	if (!feed_wanted(feed, &item->entry, item->hash, item->again, NULL, worker))
 		return;
 	file.entry.expect = item->entry.expect;
 	do {
@@ -132,7 +132,7 @@ static void other_run(struct copy_feed *feed, struct feed_item *item, unsigned w
 {
 	struct meta_source source;
 
-	if (!feed_wanted(feed, &item->entry, item->hash, item->again, worker))
+	if (!feed_wanted(feed, &item->entry, item->hash, item->again, NULL, worker))
 		return;
 	meta_given(feed->copy->meta, &item->entry.st, item->values, item->n_values, &source);
 	copy_other_given(&item->entry, &source, item->target, worker);

@@ -54,9 +54,11 @@ void feed_link_run(struct copy_feed *feed, struct copy_entry *entry, uint64_t ha
 	struct copy_dir *olddir, const char *oldname, unsigned worker)
 {
 	struct error err = ERROR_INIT;
+	struct stat old;
 	int dirfd, rc;
 
-	if (!feed_wanted(feed, entry, hash, again, worker))
+	if (!feed_wanted(feed, entry, hash, again,
+		    feed_look(olddir, oldname, true, &old) ? &old : NULL, worker))
 		return;
 	rc = dirfd = copy_dir_pin(entry->dir, worker, &err);
 	if (dirfd >= 0) {

@@ -18,6 +18,7 @@
 #define SPEC_MAX_BYTES (64 * 1024)
 
 enum spec_side { SPEC_IN, SPEC_OUT };
+enum spec_as { SPEC_AS_COPY, SPEC_AS_UNPACK };
 enum spec_dist { SPEC_DIST_ALL, SPEC_DIST_FIRST };
 enum spec_when { SPEC_WHEN_ALWAYS, SPEC_WHEN_SUCCESS, SPEC_WHEN_FAILURE };
 enum spec_gather { SPEC_GATHER_SUBDIR, SPEC_GATHER_MERGE };
@@ -39,6 +40,7 @@ struct spec {
 	bool from_glob; /* FROM holds * ? or [ : it is a pattern (fnmatch, FNM_PATHNAME | FNM_PERIOD, no
 			 * escapes) */
 	bool to_dir; /* TO is the directory that FROM goes into under its own name */
+	enum spec_as as;
 	enum spec_dist dist;
 	enum spec_when when;
 	enum spec_gather gather;

@@ -28,8 +28,8 @@ struct option {
 
 #define NO_PLACE SIZE_MAX
 
-static const char *const as_values[] = { "copy", NULL };
-static const char *const as_absent[] = { "unpack", "image", "overlay", "lazy", NULL };
+static const char *const as_values[] = { "copy", "unpack", NULL };
+static const char *const as_absent[] = { "image", "overlay", "lazy", NULL };
 static const char *const dist_values[] = { "all", "first", NULL };
 static const char *const dist_absent[] = { "shard", "bcast", NULL };
 static const char *const when_values[] = { "always", "success", "failure", NULL };
@@ -66,7 +66,7 @@ enum option_id {
 	}
 
 static const struct option options[N_OPTIONS] = {
-	[OPTION_AS] = { "as", SIDE_IN, OPTION_CHOICE, NO_PLACE, as_values, as_absent },
+	[OPTION_AS] = CHOICE("as", SIDE_IN, as, as_values, as_absent),
 	[OPTION_DIST] = CHOICE("dist", SIDE_IN, dist, dist_values, dist_absent),
 	[OPTION_AT] = { "at", SIDE_IN, OPTION_PLACE, NO_PLACE, none, none },
 	[OPTION_SYNC] = FLAG("sync", SIDE_IN, sync),
@@ -326,6 +326,22 @@ static int parse_word(const struct spec_source *source, struct spec_field field,
 	return set_option(&word, id, spec, err);
 }
 
+/* What goes back, and what is compared, is an archive there and a tree here. */
+static int check_unpack(const struct spec_source *source, const struct spec *spec,
+	const size_t seen[N_OPTIONS], struct error *err)
+{
+	if (spec->as != SPEC_AS_UNPACK)
+		return 0;
+	if (spec->sync)
+		return spec_fail(source, seen[OPTION_SYNC] - 1, err,
+			"\"sync\" can not go with as=unpack: write a --stage-out of its own");
+	if (spec->verify)
+		return spec_fail(source, seen[OPTION_VERIFY] - 1, err,
+			"\"verify\" can not go with as=unpack: the checksums that an archive has are "
+			"compared in any case");
+	return 0;
+}
+
 int spec_parse_options(
 	const struct spec_source *source, size_t offset, struct spec *spec, struct error *err)
 {
@@ -344,7 +360,7 @@ int spec_parse_options(
 		return spec_fail(source, seen[OPTION_SYNC] - 1, err,
 			"\"sync\" can not go with a pattern as FROM: name the directory itself, or "
 			"write a --stage-out of its own");
-	return 0;
+	return check_unpack(source, spec, seen, err);
 }
 
 void spec_each_option(const struct spec *spec,

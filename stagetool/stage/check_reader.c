@@ -104,6 +104,9 @@ static int compare_bytes(const struct reading *reading, bool *same, struct error
 			  : path_open(reading->shared, O_RDONLY | O_NONBLOCK | O_NOCTTY, err);
 	int rc = shared < 0 ? shared : check_source(shared, &reading->entry, err);
 
+	if (shared == -ENOTDIR)
+		return error_set(err, shared,
+			"it came out of an archive: there is nothing to compare it with");
 	if (rc < 0)
 		return shared < 0 ? rc : error_prefix(err, rc, "%s", reading->shared);
 	rc = hash_file(reading->reader, local, &here, &here_bytes, err);

@@ -147,9 +147,10 @@ static int ledger_refuse(const struct conf_tier *tier, const struct record *reco
 }
 
 static int ledger_compare(const struct conf_tier *tier, const struct ledger_room *room,
-	const struct record *record, const struct ledger_amount *need, struct error *err)
+	const struct record *record, const struct ledger_amount *need, uint64_t *most,
+	struct error *err)
 {
-	uint64_t bytes = ledger_less(room->free.bytes, room->kept.bytes + room->promised.bytes);
+	uint64_t bytes = *most = ledger_less(room->free.bytes, room->kept.bytes + room->promised.bytes);
 	uint64_t inodes = ledger_less(room->free.inodes, room->kept.inodes + room->promised.inodes);
 	char needed[64], available[64], free[64], kept[64], promised[64], details[400];
 
@@ -176,7 +177,8 @@ static int ledger_compare(const struct conf_tier *tier, const struct ledger_room
 }
 
 int ledger_reserve(const struct state *state, const struct conf_tier *tier, int tierfd,
-	struct record *record, const struct ledger_amount *need, struct error *err)
+	struct record *record, const struct ledger_amount *need, uint64_t *most,
+	struct error *err)
 {
 	autoclose int lock = state_lock(state->jobs, STATE_LEDGER_LOCK, LEDGER_WAIT, err);
 	autofree char *name = record_name(record, "");
@@ -192,7 +194,7 @@ int ledger_reserve(const struct state *state, const struct conf_tier *tier, int 
 	if (!code)
 		code = record_each(state, NULL, ".lock", ledger_add, &count, err);
 	if (!code)
-		code = ledger_compare(tier, &room, record, need, err);
+		code = ledger_compare(tier, &room, record, need, most, err);
 	if (code)
 		return code;
 	record->reserved_bytes = need->bytes;

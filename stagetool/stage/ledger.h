@@ -19,10 +19,11 @@ struct ledger_amount {
  * live jobs on that filesystem were promised and have not used. If need fits, it is reserved: the
  * record is saved as staging. -ENOSPC: it does not, and err says bytes or inodes, how much is
  * needed and how much there is. A job whose process is gone before it was ready, whose stage-out
- * has begun or whose node was rebooted has no claim. What a running job writes is not known here
+ * has begun or whose node was rebooted has no claim. *most: the bytes that could have been reserved. What a running job writes is not known here
  * and counts twice until it ends. */
 int ledger_reserve(const struct state *state, const struct conf_tier *tier, int tierfd,
-	struct record *record, const struct ledger_amount *need, struct error *err);
+	struct record *record, const struct ledger_amount *need, uint64_t *most,
+	struct error *err);
 
 /* Notes how much of record's reservation is used up by now, for others who count meanwhile. Not
  * durable, and best effort. */

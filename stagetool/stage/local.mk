@@ -28,6 +28,7 @@ libstage_la_SOURCES = \
 	stagetool/stage/stage_in_replaced.c \
 	stagetool/stage/stage_in_target.c \
 	stagetool/stage/stage_in_undo.c \
+	stagetool/stage/stage_in_unpack.c \
 	stagetool/stage/stage_out.c stagetool/stage/stage_out.h \
 	stagetool/stage/stage_out_delete.c \
 	stagetool/stage/transfer.c stagetool/stage/transfer.h stagetool/stage/transfer_private.h \

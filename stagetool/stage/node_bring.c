@@ -43,6 +43,7 @@ static int bring_reserve(
 	struct node_start *start, struct worker *worker, const json_t *message, struct error *err)
 {
 	struct ledger_amount need;
+	uint64_t room = 0;
 	int code = fields_get_number(message, "bytes", INT64_MAX / 2, &start->input.bytes, err);
 
 	if (!code)
@@ -60,13 +61,19 @@ static int bring_reserve(
 		need.bytes = start->specs.size;
 	if (!code)
 		code = ledger_reserve(start->node->state, start->tier, start->tierfd, start->record,
-			&need, err);
+			&need, &room, err);
 	if (code) {
 		start->blame = code == -ENOSPC ? NODE_JOB : NODE_NODE;
 		return code;
 	}
 	worker_moved(worker); /* the time that it waited for us is not its own */
-	return worker_send(worker->fd, json_pack("{s:s}", "kind", "go"), err);
+	/* What is in an archive shows when it is unpacked. */
+	if (start->specs.size)
+		room = need.bytes;
+	return worker_send(worker->fd,
+		json_pack("{s:s, s:I}", "kind", "go", "room",
+			(json_int_t)(room < INT64_MAX ? room : INT64_MAX)),
+		err);
 }
 
 static int bring_progress(struct node_start *start, struct worker *worker, const json_t *message,

@@ -22,9 +22,16 @@ struct plan_item {
 	bool missing;            /* FROM is not there, or is nothing that can be copied */
 	char *problem;           /* out: why it is missing; NULL: it is optional, nothing to do */
 	bool is_dir;
-	/* After plan_measure; hard links counted once, sparse files by their blocks. */
+	/* After plan_measure; hard links counted once, sparse files by their blocks. Of what is to be unpacked:
+	 * the archive; there may be much more in it. */
 	uint64_t bytes, inodes;
 };
+
+/* Whether what a stage-in makes of it is a directory. */
+static inline bool plan_brings_dir(const struct plan_item *item)
+{
+	return item->is_dir || item->spec->as == SPEC_AS_UNPACK;
+}
 
 struct plan {
 	struct plan_item *items;

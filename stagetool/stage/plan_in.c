@@ -52,8 +52,10 @@ static int add_item(struct plan *plan, const struct spec *spec, const struct pla
 
 	if (rc < 0 || !item.resolved)
 		return rc;
-	if (spec->at)
-		rc = views_check(spec, context, item.is_dir, err);
+	if (spec->as == SPEC_AS_UNPACK && item.is_dir)
+		rc = error_set(err, -EISDIR, "%s is a directory: not an archive", from);
+	if (rc == 0 && spec->at)
+		rc = views_check(spec, context, plan_brings_dir(&item), err);
 	if (rc < 0) {
 		free(item.resolved);
 		return rc;

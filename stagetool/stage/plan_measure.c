@@ -174,7 +174,7 @@ static int measure_local(const struct plan_item *item, int stagefd, struct measu
 	struct pool *pool, const atomic_bool *cancel, struct error *err)
 {
 	autoclose int fd = inside_open(
-		stagefd, item->local, item->is_dir ? O_RDONLY | O_DIRECTORY : O_PATH, NULL, NULL);
+		stagefd, item->local, plan_brings_dir(item) ? O_RDONLY | O_DIRECTORY : O_PATH, NULL, NULL);
 
 	return fd < 0 ? 0 : measure_fd(measure, pool, fd, cancel, err);
 }

@@ -233,26 +233,31 @@ static int open_source(const struct plan_item *plan, const char **name, struct e
 	return fd;
 }
 
+void stage_in_prepare(struct transfer_item *item, const struct stage_in_target *target,
+	struct copy_options *options, struct copy_hooks *hooks)
+{
+	transfer_options(item, options);
+	options->publish = !item->transfer->context->private_stage;
+	options->look = target->exists;
+	/* the modification times are old, and cleaners go by the later one */
+	options->accessed_now = true;
+	options->conflict = COPY_CONFLICT_FAIL;
+	options->leave = item->root_name ? NULL : leave_own;
+	*hooks = (struct copy_hooks){
+		.ctx = item, .decide = decide, .outcome = outcome, .sends_new = !item->filter
+	};
+}
+
 static int run_copy(
 	struct transfer_item *item, const struct stage_in_target *target, struct error *err)
 {
-	const struct transfer_context *context = item->transfer->context;
 	struct transfer_copy run = { .dstdir = target->fd, .dstname = target->name };
 	autoclose int source = open_source(item->plan, &run.srcname, err);
 
 	if (source < 0)
 		return source;
 	run.srcdir = source;
-	transfer_options(item, &run.options);
-	run.options.publish = !context->private_stage;
-	run.options.look = target->exists;
-	/* the modification times are old, and cleaners go by the later one */
-	run.options.accessed_now = true;
-	run.options.conflict = COPY_CONFLICT_FAIL;
-	run.options.leave = item->root_name ? NULL : leave_own;
-	run.hooks = (struct copy_hooks){
-		.ctx = item, .decide = decide, .outcome = outcome, .sends_new = !item->filter
-	};
+	stage_in_prepare(item, target, &run.options, &run.hooks);
 	return transfer_copy(item, &run, err);
 }
 
@@ -271,7 +276,8 @@ int stage_in(struct transfer_item *item, struct stage_in_brought *brought, struc
 	if (rc == 0)
 		rc = item_filter_new(item->plan->spec, &item->filter, err);
 	if (rc == 0)
-		rc = run_copy(item, &target, err);
+		rc = item->plan->spec->as == SPEC_AS_UNPACK ? stage_in_unpack(item, &target, err) :
+							      run_copy(item, &target, err);
 	filter_free(item->filter);
 	links_free(item->losing);
 	transfer_forget_notes(item);

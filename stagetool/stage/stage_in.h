@@ -44,6 +44,15 @@ struct stage_in_brought {
 /* Brings one item. */
 int stage_in(struct transfer_item *item, struct stage_in_brought *brought, struct error *err);
 
+/* The options and hooks of what brings it. */
+void stage_in_prepare(struct transfer_item *item, const struct stage_in_target *target,
+	struct copy_options *options, struct copy_hooks *hooks);
+
+/* Brings one that is an archive, as the tree in it. One that was unpacked there, as it is now, is not read
+ * again. */
+int stage_in_unpack(
+	struct transfer_item *item, const struct stage_in_target *target, struct error *err);
+
 /* Takes back what this run brought of an item: all of it where there was nothing before, else what
  * is as its record of this run says and took no earlier file's place, and directories that are then
  * empty. What can not be removed stays. */

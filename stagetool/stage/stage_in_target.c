@@ -56,7 +56,7 @@ int stage_in_target(struct transfer_item *item, struct stage_in_target *target, 
 	target->exists = fstatat(target->fd, target->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 	if (!target->exists && errno != ENOENT)
 		return error_errno(err, "%s", item->plan->local);
-	return target->exists && S_ISLNK(st.st_mode) && item->plan->is_dir
+	return target->exists && S_ISLNK(st.st_mode) && plan_brings_dir(item->plan)
 		       ? follow_link(item, target, err)
 		       : 0;
 }

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "stage/fields.h"
 #include "stage/outcome.h"
 #include "stage/rest.h"
 #include "stage/worker.h"
@@ -137,8 +138,8 @@ static int task_send_outcomes(const struct task_choice *choice, int fd, bool out
 	return code;
 }
 
-/* Says how much it is, and waits to be told that there is room. */
-static int task_ask(const struct plan *plan, int fd, struct error *err)
+/* Says how much it is, and waits to be told that there is room; *room: how much at most. */
+static int task_ask(const struct plan *plan, int fd, uint64_t *room, struct error *err)
 {
 	json_t *answer;
 	int code = worker_send(fd,
@@ -148,8 +149,10 @@ static int task_ask(const struct plan *plan, int fd, struct error *err)
 
 	if (!code)
 		code = worker_receive(fd, &answer, err);
-	if (!code)
-		json_decref(answer);
+	if (code)
+		return code;
+	code = fields_get_number(answer, "room", INT64_MAX, room, err);
+	json_decref(answer);
 	return code;
 }
 
@@ -192,7 +195,8 @@ static int task_transfer(const struct transfer_context *context, bool out, const
 /* Carries the plan out and tells what became of it, also when it could not go on. rest: a stage-out
  * had nothing to send, and all others are through. */
 static int task_carry_out(const struct task *task, const struct task_choice *choice, bool out,
-	const struct plan *plan, int fd, const atomic_bool *stop, bool *rest, struct error *err)
+	const struct plan *plan, uint64_t room, int fd, const atomic_bool *stop, bool *rest,
+	struct error *err)
 {
 	struct summary *results = calloc(plan->count + 1, sizeof(*results));
 	struct transfer_context context;
@@ -201,6 +205,7 @@ static int task_carry_out(const struct task *task, const struct task_choice *cho
 	if (!results)
 		return error_sys(err, -ENOMEM, "results");
 	task_context(task, stop, &context);
+	context.max_bytes = room;
 	code = task_transfer(&context, out, plan, results, err);
 	sent = task_send_outcomes(choice, fd, out, plan, results, code, rest, code ? NULL : err);
 	for (size_t i = 0; i < plan->count; i++)
@@ -214,6 +219,7 @@ int task_in(void *ctx, int fd, const atomic_bool *stop, struct error *err)
 	const struct task *task = ctx;
 	struct task_choice choice;
 	struct plan *plan = NULL;
+	uint64_t room = 0;
 	bool rest;
 	int code = task_choose(task, false, &choice, err);
 
@@ -226,9 +232,9 @@ int task_in(void *ctx, int fd, const atomic_bool *stop, struct error *err)
 		code = plan_measure(plan, task->threads, stop, err);
 	}
 	if (!code)
-		code = task_ask(plan, fd, err);
+		code = task_ask(plan, fd, &room, err);
 	if (!code)
-		code = task_carry_out(task, &choice, false, plan, fd, stop, &rest, err);
+		code = task_carry_out(task, &choice, false, plan, room, fd, stop, &rest, err);
 	task_beat(ctx, fd);
 	plan_free(plan);
 	task_choice_free(&choice);
@@ -289,7 +295,7 @@ int task_out(void *ctx, int fd, const atomic_bool *stop, struct error *err)
 	if (!code)
 		code = plan_out(&choice.list, &task->plan, &plan, err);
 	if (!code)
-		code = task_carry_out(task, &choice, true, plan, fd, stop, &rest, err);
+		code = task_carry_out(task, &choice, true, plan, 0, fd, stop, &rest, err);
 	if (!code && rest)
 		code = task_find_rest(task, fd, plan, stop, err);
 	plan_free(plan);

@@ -130,6 +130,11 @@ static void add_counts(struct copy_counts *total, const struct copy_counts *coun
 		sums[i] += more[i];
 }
 
+void transfer_add_counts(struct transfer_item *item, const struct copy_counts *counts)
+{
+	add_counts(&item->summary->counts, counts);
+}
+
 int transfer_copy(struct transfer_item *item, const struct transfer_copy *run, struct error *err)
 {
 	struct transfer_live *live = item->transfer->context->live;

@@ -18,6 +18,7 @@ struct transfer_context {
 	/* Nobody looks at the stage before it is done (a job's): no temporary names, and what is
 	 * staged in is not synced. */
 	bool private_stage;
+	uint64_t max_bytes; /* stage-in: an archive is not unpacked beyond this; 0: to where space ends */
 	const char *conflict_suffix; /* "conflict-123-n1" */
 	const char *job_id, *node;   /* for the receipt; NULL by hand */
 	const atomic_bool *cancel;   /* borrowed, may be NULL */

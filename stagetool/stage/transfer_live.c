@@ -5,7 +5,7 @@
 
 struct transfer_live {
 	pthread_mutex_t lock;
-	struct copy *copy;     /* at work; NULL: none */
+	const struct copy *copy; /* at work; NULL: none */
 	uint64_t files, bytes, all; /* of those that are over */
 	atomic_uint_fast64_t looked;
 };
@@ -69,7 +69,7 @@ void transfer_live_free(struct transfer_live *live)
 	free(live);
 }
 
-void transfer_live_began(struct transfer_live *live, struct copy *copy)
+void transfer_live_began(struct transfer_live *live, const struct copy *copy)
 {
 	if (!live)
 		return;

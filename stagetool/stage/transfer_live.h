@@ -8,7 +8,7 @@
 #include "stage/transfer.h"
 
 /* live may be NULL in both. copy must be alive until transfer_live_ended, which adds its counts. */
-void transfer_live_began(struct transfer_live *live, struct copy *copy);
+void transfer_live_began(struct transfer_live *live, const struct copy *copy);
 void transfer_live_ended(struct transfer_live *live, const struct copy_counts *counts);
 
 #endif

@@ -75,6 +75,9 @@ struct transfer_copy {
 };
 int transfer_copy(struct transfer_item *item, const struct transfer_copy *run, struct error *err);
 
+/* The same for what ran otherwise. */
+void transfer_add_counts(struct transfer_item *item, const struct copy_counts *counts);
+
 /* The options that the context gives. */
 void transfer_options(const struct transfer_item *item, struct copy_options *options);
 

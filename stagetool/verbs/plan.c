@@ -39,6 +39,15 @@ struct planning {
 	struct error space; /* of in: why it does not fit */
 };
 
+/* How long that takes depends on what is in it. */
+static bool has_archive(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->items[i].spec->as == SPEC_AS_UNPACK)
+			return true;
+	return false;
+}
+
 static int plan_ins(struct planning *planning, const atomic_bool *cancel, struct error *err)
 {
 	struct hand *hand = &planning->hand;
@@ -50,7 +59,7 @@ static int plan_ins(struct planning *planning, const atomic_bool *cancel, struct
 		rc = hand_space_check(hand, cancel, &planning->space);
 	if (rc < 0 && rc != -ENOSPC)
 		return planning->space.code ? error_set(err, rc, "%s", planning->space.text) : rc;
-	if (rc == 0 || rc == -ENOSPC)
+	if (!has_archive(hand->plan))
 		estimate_make(hand->plan, hand->options.threads, &planning->estimate);
 	return 0;
 }
@@ -97,8 +106,13 @@ static void print_in(FILE *stream, const struct planning *planning)
 	for (size_t i = 0; i < plan->count; i++) {
 		print_name(stream, plan->items[i].shared, " -> ");
 		print_name(stream, plan->items[i].local, ": ");
-		fprintf(stream, "%llu entries, %s\n", (unsigned long long)plan->items[i].inodes,
-			parse_format_size(plan->items[i].bytes, size, sizeof(size)));
+		parse_format_size(plan->items[i].bytes, size, sizeof(size));
+		if (plan->items[i].spec->as == SPEC_AS_UNPACK)
+			fprintf(stream, "an archive of %s, to be unpacked: at least as much\n",
+				size);
+		else
+			fprintf(stream, "%llu entries, %s\n",
+				(unsigned long long)plan->items[i].inodes, size);
 	}
 	fprintf(stream, "%s: %llu entries, %s\n",
 		planning->space.code ? planning->space.text : "it fits",

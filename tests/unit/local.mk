@@ -220,7 +220,7 @@ check_PROGRAMS += tests/unit/test_transfer
 TESTS += tests/unit/test_transfer
 tests_unit_test_transfer_SOURCES = tests/unit/test_transfer.c
 tests_unit_test_transfer_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(LMDB_CFLAGS) $(JANSSON_CFLAGS)
-tests_unit_test_transfer_LDADD = libstage.la libreport.la libcopy.la libtree.la libspec.la libbase.la \
-	$(CMOCKA_LIBS) $(LMDB_LIBS) $(JANSSON_LIBS) $(XXHASH_LIBS) -lm
+tests_unit_test_transfer_LDADD = libstage.la libreport.la libarchives.la libcopy.la libtree.la libspec.la libbase.la \
+	$(CMOCKA_LIBS) $(LMDB_LIBS) $(JANSSON_LIBS) $(XXHASH_LIBS) $(ZLIB_LIBS) $(LZ4_LIBS) -lm
 
 endif

@@ -92,8 +92,13 @@ static int lock_of(const struct record *record)
 
 static int reserve(struct record *record, uint64_t bytes, uint64_t inodes, struct error *err)
 {
-	return ledger_reserve(
-		&state, &tier, tierfd, record, &(struct ledger_amount){ bytes, inodes }, err);
+	uint64_t most = 0;
+	int rc = ledger_reserve(&state, &tier, tierfd, record,
+		&(struct ledger_amount){ bytes, inodes }, &most, err);
+
+	if (rc == 0)
+		assert_true(most >= bytes);
+	return rc;
 }
 
 static void expect_refused(struct record *record, uint64_t bytes, uint64_t inodes, const char *why)
