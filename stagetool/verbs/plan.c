@@ -126,8 +126,9 @@ static void print_estimate(FILE *stream, const struct estimate *estimate)
 
 	if (!estimate->files)
 		return;
-	fprintf(stream, "about %s (%u files were looked at: %.2f ms each",
+	fprintf(stream, "about %s (%u %s looked at: %.2f ms each",
 		parse_format_duration(estimate->seconds, time, sizeof(time)), estimate->files,
+		estimate->files == 1 ? "file was" : "files were",
 		estimate->file_seconds * 1e3);
 	if (estimate->bytes_second > 0)
 		fprintf(stream, ", %s/s",
