@@ -12,6 +12,7 @@ libstage_la_SOURCES = \
 	stagetool/stage/manifest_buffer.c \
 	stagetool/stage/manifest_codec.c \
 	stagetool/stage/manifest_dirs.c \
+	stagetool/stage/manifest_guard.c stagetool/stage/manifest_guard.h \
 	stagetool/stage/manifest_map.c \
 	stagetool/stage/manifest_open.c \
 	stagetool/stage/manifest_pairs.c \

@@ -62,7 +62,7 @@ static int write_items(struct manifest *manifest, const struct manifest_buffer *
 }
 
 /* Returns an LMDB code. The transaction is gone afterwards. */
-static int write_once(
+static int write_transaction(
 	struct manifest *manifest, const struct manifest_buffer *buffer, const uint16_t *order)
 {
 	MDB_txn *txn;
@@ -78,6 +78,17 @@ static int write_once(
 	pthread_rwlock_wrlock(&manifest->map_lock);
 	rc = mdb_txn_commit(txn);
 	pthread_rwlock_unlock(&manifest->map_lock);
+	return rc;
+}
+
+static int write_once(
+	struct manifest *manifest, const struct manifest_buffer *buffer, const uint16_t *order)
+{
+	int rc;
+
+	manifest_guard_enter();
+	rc = write_transaction(manifest, buffer, order);
+	manifest_guard_leave();
 	return rc;
 }
 

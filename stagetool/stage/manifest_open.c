@@ -352,8 +352,10 @@ static int open_parts(struct manifest *manifest, int stagefd, struct error *err)
 		rc = 0;
 	else if (rc == -ENOENT)
 		return error_set(err, rc, "there is no manifest here (nothing was staged in)");
+	manifest_guard_enter();
 	if (rc == 0)
 		rc = open_env(manifest, err);
+	manifest_guard_leave();
 	if (rc < 0 && new)
 		unlinkat(manifest->dirfd, "data.mdb", 0); /* half made, it would be damaged */
 	if (rc == 0)
@@ -392,8 +394,10 @@ int manifest_open(int stagefd, bool create, struct manifest **manifest, struct e
 	if (!opened)
 		return error_sys(err, -ENOMEM, "manifest");
 	rc = open_parts(opened, stagefd, err);
+	manifest_guard_enter();
 	if (rc == 0)
 		manifest_map_find(opened);
+	manifest_guard_leave();
 	if (rc == 0)
 		*manifest = opened;
 	else

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "stage/manifest.h"
+#include "stage/manifest_guard.h"
 
 /* Keys: big-endian tree and directory, then the name as it is. */
 #define MANIFEST_KEY_HEAD 12

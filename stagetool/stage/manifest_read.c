@@ -63,6 +63,7 @@ static int read_database(struct manifest *manifest, const struct manifest_key *k
 	int rc;
 
 	pthread_rwlock_rdlock(&manifest->map_lock);
+	manifest_guard_enter();
 	rc = mdb_txn_begin(manifest->env, NULL, MDB_RDONLY, &txn);
 	if (!rc) {
 		rc = mdb_get(txn, manifest->dbi, &name, &found);
@@ -70,6 +71,7 @@ static int read_database(struct manifest *manifest, const struct manifest_key *k
 			rc = copy_value(&found, value, size);
 		mdb_txn_abort(txn);
 	}
+	manifest_guard_leave();
 	if (atomic_fetch_add(&manifest->reads, 1) % TRIM_EVERY == TRIM_EVERY - 1)
 		manifest_map_trim(manifest);
 	pthread_rwlock_unlock(&manifest->map_lock);
@@ -165,6 +167,7 @@ static int chunk_next(struct manifest *manifest, struct chunk *chunk, struct err
 	int rc;
 
 	pthread_rwlock_rdlock(&manifest->map_lock);
+	manifest_guard_enter();
 	rc = mdb_txn_begin(manifest->env, NULL, MDB_RDONLY, &txn);
 	if (!rc) {
 		rc = mdb_cursor_open(txn, manifest->dbi, &cursor);
@@ -174,6 +177,7 @@ static int chunk_next(struct manifest *manifest, struct chunk *chunk, struct err
 		}
 		mdb_txn_abort(txn);
 	}
+	manifest_guard_leave();
 	manifest_map_trim(manifest);
 	pthread_rwlock_unlock(&manifest->map_lock);
 	chunk->more = rc == 0;

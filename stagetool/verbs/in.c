@@ -1,5 +1,6 @@
 #include <errno.h>
 
+#include "verbs/damaged.h"
 #include "verbs/hand.h"
 #include "verbs/hand_space.h"
 #include "verbs/interrupt.h"
@@ -52,7 +53,10 @@ static int run(struct hand *hand)
 {
 	struct error err = ERROR_INIT;
 	struct interrupt *interrupt = NULL;
-	int rc = interrupt_start(&interrupt, &err), status;
+	int rc, status;
+
+	damaged_guard();
+	rc = interrupt_start(&interrupt, &err);
 
 	if (rc == 0)
 		rc = run_in(hand, interrupt_flag(interrupt), &err);

@@ -5,6 +5,7 @@ stagetool_stagetool_SOURCES = \
 	stagetool/verbs/copy_equal.c stagetool/verbs/copy_equal.h \
 	stagetool/verbs/copy_place.c stagetool/verbs/copy_place.h \
 	stagetool/verbs/copy_work.c stagetool/verbs/copy_work.h \
+	stagetool/verbs/damaged.c stagetool/verbs/damaged.h \
 	stagetool/verbs/epilog.c \
 	stagetool/verbs/help.c \
 	stagetool/verbs/hook.c stagetool/verbs/hook.h \

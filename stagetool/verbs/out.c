@@ -1,3 +1,4 @@
+#include "verbs/damaged.h"
 #include "verbs/hand.h"
 #include "verbs/interrupt.h"
 #include "verbs/verbs.h"
@@ -44,7 +45,10 @@ static int run(struct hand *hand)
 {
 	struct error err = ERROR_INIT;
 	struct interrupt *interrupt = NULL;
-	int rc = interrupt_start(&interrupt, &err), status;
+	int rc, status;
+
+	damaged_guard();
+	rc = interrupt_start(&interrupt, &err);
 
 	if (rc == 0)
 		rc = run_out(hand, interrupt_flag(interrupt), &err);

@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "stage/changes.h"
 #include "stage/estimate.h"
+#include "verbs/damaged.h"
 #include "verbs/hand.h"
 #include "verbs/hand_space.h"
 #include "verbs/interrupt.h"
@@ -252,7 +253,10 @@ static int run(struct planning *planning, bool in)
 {
 	struct error err = ERROR_INIT;
 	struct interrupt *interrupt = NULL;
-	int rc = interrupt_start(&interrupt, &err);
+	int rc;
+
+	damaged_guard();
+	rc = interrupt_start(&interrupt, &err);
 	int status;
 
 	if (rc == 0)

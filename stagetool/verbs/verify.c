@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "stage/check.h"
+#include "verbs/damaged.h"
 #include "verbs/hand.h"
 #include "verbs/interrupt.h"
 #include "verbs/output.h"
@@ -135,7 +136,10 @@ static int run(struct verify *verify)
 {
 	struct error err = ERROR_INIT;
 	struct interrupt *interrupt = NULL;
-	int rc = interrupt_start(&interrupt, &err);
+	int rc;
+
+	damaged_guard();
+	rc = interrupt_start(&interrupt, &err);
 	int status;
 
 	verify->problems = json_array();
