@@ -27,11 +27,11 @@ teardown() {
 	rm -rf --one-file-system "$work"
 }
 
-# What has been cached of names and attributes is over.
+# What has been cached of names and attributes is over. From now on an operation takes $1 us.
 forget() {
 	umount slow
 	wait "$slowfs"
-	"$STAGETOOL_BUILD/bench/slowfs" direct slow 0 3>&- &
+	"$STAGETOOL_BUILD/bench/slowfs" direct slow "${1:-0}" 3>&- &
 	slowfs=$!
 	until mountpoint -q slow; do sleep 0.05; done
 }
@@ -102,11 +102,7 @@ kind() {
 }
 
 @test "plan: says that staging pays where each operation waits" {
-	umount slow
-	wait "$slowfs"
-	"$STAGETOOL_BUILD/bench/slowfs" direct slow 5000 3>&- &
-	slowfs=$!
-	until mountpoint -q slow; do sleep 0.05; done
+	forget 5000
 	run "$STAGETOOL" plan --dir stage in slow/tree
 	[ "$status" -eq 0 ]
 	[[ $output == *"it pays: read where it is, one file after the other, that would be about "* ]]
@@ -117,11 +113,7 @@ kind() {
 	mkdir copy
 	for d in {1..100}; do mkdir -p "direct/dirs/$d" && echo "$d" >"direct/dirs/$d/f"; done
 	cp -a direct/dirs copy/dirs
-	umount slow
-	wait "$slowfs"
-	"$STAGETOOL_BUILD/bench/slowfs" direct slow 50000 3>&- &
-	slowfs=$!
-	until mountpoint -q slow; do sleep 0.05; done
+	forget 50000
 	"$STAGETOOL" copy -q slow/dirs copy/dirs 3>&- &
 	pid=$! most=0
 	while now=$(awk '/^Threads/ { print $2 }' "/proc/$pid/status" 2>/dev/null) && [ -n "$now" ]; do

@@ -136,6 +136,12 @@ struct copy_dir {
 	atomic_bool told;     /* its outcome */
 	atomic_bool touched;  /* something in it was sent */
 	atomic_bool cleaned;  /* dead temporaries were removed */
+	struct copy_usual {   /* what a file is that was made in it with the mode asked for */
+		atomic_int state; /* 0: not known; 1: about to be; 2: known */
+		mode_t asked, mode;
+		uid_t uid;
+		gid_t gid;
+	} usual;
 	atomic_uint naming;   /* workers that make or rename a name in it: they wait for each other */
 	mode_t opened_up;     /* its mode before we gave ourselves access; 0: we did not */
 	struct handle handle; /* of the destination */
