@@ -17,6 +17,7 @@ const struct verb verb_table[] = {
 	{ "in", verb_in, verb_in_help, "bring files and trees into a stage", false },
 	{ "out", verb_out, verb_out_help, "send back what changed in a stage", false },
 	{ "plan", verb_plan, verb_plan_help, "say what in or out would do, and do nothing", false },
+	{ "pack", verb_pack, verb_pack_help, "pack a tree into an archive, in parallel", false },
 	{ "unpack", verb_unpack, verb_unpack_help, "unpack an archive, in parallel", false },
 	{ "verify", verb_verify, verb_verify_help, "compare a stage with its manifest", false },
 	{ "help", verb_help, verb_help_help, "explain a verb", false },

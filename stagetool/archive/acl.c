@@ -179,3 +179,30 @@ int acl_from_archive(struct archive_entry *entry, int kind, void **value, size_t
 	free(acl.entries);
 	return rc;
 }
+
+static int their_tag(unsigned tag)
+{
+	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++)
+		if (tags[i].ours == tag)
+			return tags[i].theirs;
+	return 0;
+}
+
+int acl_to_archive(struct archive_entry *entry, int kind, const void *value, size_t size,
+	struct error *err)
+{
+	const char *at = value;
+
+	for (size_t offset = 4; offset + sizeof(struct acl_entry) <= size;
+		offset += sizeof(struct acl_entry)) {
+		struct acl_entry one;
+		int tag;
+
+		memcpy(&one, at + offset, sizeof(one));
+		tag = their_tag(le16toh(one.tag));
+		if (!tag || archive_entry_acl_add_entry(entry, kind, le16toh(one.permissions), tag,
+				    (int)le32toh(one.id), NULL) != ARCHIVE_OK)
+			return error_set(err, -EBADMSG, "an ACL that is not understood");
+	}
+	return 0;
+}

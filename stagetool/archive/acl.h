@@ -17,4 +17,9 @@
 int acl_from_archive(struct archive_entry *entry, int kind, void **value, size_t *size,
 	unsigned *mask, struct error *err);
 
+/* Adds an ACL of such a kind, a value of the kernel's, to entry, whose mode is set. -EBADMSG: it is not
+ * understood. */
+int acl_to_archive(struct archive_entry *entry, int kind, const void *value, size_t size,
+	struct error *err);
+
 #endif

@@ -14,23 +14,37 @@
 #include "base/error.h"
 
 #define LIBRARY_FUNCTIONS(X) \
+	X(archive_entry_acl_add_entry) \
 	X(archive_entry_acl_next) \
 	X(archive_entry_acl_reset) \
 	X(archive_entry_acl_types) \
 	X(archive_entry_atime) \
 	X(archive_entry_atime_is_set) \
 	X(archive_entry_atime_nsec) \
+	X(archive_entry_clear) \
+	X(archive_entry_free) \
 	X(archive_entry_gid) \
 	X(archive_entry_hardlink) \
 	X(archive_entry_mode) \
 	X(archive_entry_mtime) \
 	X(archive_entry_mtime_is_set) \
 	X(archive_entry_mtime_nsec) \
+	X(archive_entry_new) \
 	X(archive_entry_pathname) \
+	X(archive_entry_set_gid) \
+	X(archive_entry_set_hardlink) \
+	X(archive_entry_set_mode) \
+	X(archive_entry_set_mtime) \
+	X(archive_entry_set_pathname) \
+	X(archive_entry_set_size) \
+	X(archive_entry_set_symlink) \
+	X(archive_entry_set_uid) \
 	X(archive_entry_size) \
 	X(archive_entry_size_is_set) \
+	X(archive_entry_sparse_add_entry) \
 	X(archive_entry_symlink) \
 	X(archive_entry_uid) \
+	X(archive_entry_xattr_add_entry) \
 	X(archive_entry_xattr_count) \
 	X(archive_entry_xattr_next) \
 	X(archive_entry_xattr_reset) \
@@ -60,7 +74,17 @@
 	X(archive_read_support_format_iso9660) \
 	X(archive_read_support_format_tar) \
 	X(archive_read_support_format_zip) \
-	X(archive_set_error)
+	X(archive_set_error) \
+	X(archive_write_close) \
+	X(archive_write_data) \
+	X(archive_write_free) \
+	X(archive_write_header) \
+	X(archive_write_new) \
+	X(archive_write_open) \
+	X(archive_write_set_bytes_per_block) \
+	X(archive_write_set_format_option) \
+	X(archive_write_set_format_pax) \
+	X(archive_write_set_format_zip)
 
 struct library {
 #define LIBRARY_MEMBER(name) __typeof__(name) *name##_;
@@ -75,23 +99,37 @@ extern struct library library;
 int library_load(struct error *err);
 
 #ifndef LIBRARY_WITHOUT_NAMES
+#define archive_entry_acl_add_entry (*library.archive_entry_acl_add_entry_)
 #define archive_entry_acl_next (*library.archive_entry_acl_next_)
 #define archive_entry_acl_reset (*library.archive_entry_acl_reset_)
 #define archive_entry_acl_types (*library.archive_entry_acl_types_)
 #define archive_entry_atime (*library.archive_entry_atime_)
 #define archive_entry_atime_is_set (*library.archive_entry_atime_is_set_)
 #define archive_entry_atime_nsec (*library.archive_entry_atime_nsec_)
+#define archive_entry_clear (*library.archive_entry_clear_)
+#define archive_entry_free (*library.archive_entry_free_)
 #define archive_entry_gid (*library.archive_entry_gid_)
 #define archive_entry_hardlink (*library.archive_entry_hardlink_)
 #define archive_entry_mode (*library.archive_entry_mode_)
 #define archive_entry_mtime (*library.archive_entry_mtime_)
 #define archive_entry_mtime_is_set (*library.archive_entry_mtime_is_set_)
 #define archive_entry_mtime_nsec (*library.archive_entry_mtime_nsec_)
+#define archive_entry_new (*library.archive_entry_new_)
 #define archive_entry_pathname (*library.archive_entry_pathname_)
+#define archive_entry_set_gid (*library.archive_entry_set_gid_)
+#define archive_entry_set_hardlink (*library.archive_entry_set_hardlink_)
+#define archive_entry_set_mode (*library.archive_entry_set_mode_)
+#define archive_entry_set_mtime (*library.archive_entry_set_mtime_)
+#define archive_entry_set_pathname (*library.archive_entry_set_pathname_)
+#define archive_entry_set_size (*library.archive_entry_set_size_)
+#define archive_entry_set_symlink (*library.archive_entry_set_symlink_)
+#define archive_entry_set_uid (*library.archive_entry_set_uid_)
 #define archive_entry_size (*library.archive_entry_size_)
 #define archive_entry_size_is_set (*library.archive_entry_size_is_set_)
+#define archive_entry_sparse_add_entry (*library.archive_entry_sparse_add_entry_)
 #define archive_entry_symlink (*library.archive_entry_symlink_)
 #define archive_entry_uid (*library.archive_entry_uid_)
+#define archive_entry_xattr_add_entry (*library.archive_entry_xattr_add_entry_)
 #define archive_entry_xattr_count (*library.archive_entry_xattr_count_)
 #define archive_entry_xattr_next (*library.archive_entry_xattr_next_)
 #define archive_entry_xattr_reset (*library.archive_entry_xattr_reset_)
@@ -122,6 +160,16 @@ int library_load(struct error *err);
 #define archive_read_support_format_tar (*library.archive_read_support_format_tar_)
 #define archive_read_support_format_zip (*library.archive_read_support_format_zip_)
 #define archive_set_error (*library.archive_set_error_)
+#define archive_write_close (*library.archive_write_close_)
+#define archive_write_data (*library.archive_write_data_)
+#define archive_write_free (*library.archive_write_free_)
+#define archive_write_header (*library.archive_write_header_)
+#define archive_write_new (*library.archive_write_new_)
+#define archive_write_open (*library.archive_write_open_)
+#define archive_write_set_bytes_per_block (*library.archive_write_set_bytes_per_block_)
+#define archive_write_set_format_option (*library.archive_write_set_format_option_)
+#define archive_write_set_format_pax (*library.archive_write_set_format_pax_)
+#define archive_write_set_format_zip (*library.archive_write_set_format_zip_)
 #endif
 
 #endif

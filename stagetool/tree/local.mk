@@ -3,6 +3,7 @@ libtree_la_SOURCES = \
 	stagetool/tree/filter.c stagetool/tree/filter.h \
 	stagetool/tree/glob.c stagetool/tree/glob.h \
 	stagetool/tree/handle.c stagetool/tree/handle.h \
+	stagetool/tree/meta_values.c \
 	stagetool/tree/meta.c stagetool/tree/meta.h stagetool/tree/meta_internal.h \
 	stagetool/tree/links.c stagetool/tree/links.h \
 	stagetool/tree/remove.c stagetool/tree/remove.h \

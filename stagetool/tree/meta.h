@@ -105,6 +105,11 @@ int meta_apply_at(struct meta *meta, const struct meta_source *source, int dirfd
 #define META_DROPPED_SETGID 2u
 #define META_DROPPED_CAPABILITY 4u
 
+/* The values of what source has, ACLs among them, while what it was read from is open: in *memory (caller frees),
+ * which *values point into. Negative errno: err names what can not be read; the others are there. */
+int meta_values(const struct meta_source *source, void **memory, struct meta_value **values,
+	size_t *n, struct error *err);
+
 /* "setuid, setgid and capabilities": for messages. Returns buffer. */
 char *meta_dropped_text(unsigned dropped, char *buffer, size_t size);
 

@@ -56,6 +56,9 @@ void xattr_read(struct meta *meta, const struct meta_entry *from, struct meta_so
 /* The same for a source whose attributes are given. */
 void xattr_given(struct meta *meta, struct meta_source *source);
 
+/* The value of name that source has, in memory that the caller frees. Its size, or a negative errno. */
+ssize_t xattr_value(const struct meta_source *source, const char *name, void **value);
+
 /* The attributes but ACLs. */
 void xattr_copy(struct meta_work *work);
 

@@ -293,6 +293,22 @@ static ssize_t source_value(const struct meta_source *source, const char *name, 
 	return size;
 }
 
+ssize_t xattr_value(const struct meta_source *source, const char *name, void **value)
+{
+	char room[XATTR_SHORT];
+	autofree char *longer = NULL;
+	const void *found;
+	ssize_t size = source_value(source, name, room, &longer, &found);
+
+	if (size < 0)
+		return size;
+	*value = malloc((size_t)size + 1);
+	if (!*value)
+		return -ENOMEM;
+	memcpy(*value, found, (size_t)size);
+	return size;
+}
+
 /* Copies one attribute. One that is gone since the list was made is no failure. */
 static int xattr_copy_one(struct meta_work *work, const char *name)
 {

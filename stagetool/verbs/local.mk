@@ -24,6 +24,7 @@ stagetool_stagetool_SOURCES += \
 	stagetool/verbs/hand_space.c stagetool/verbs/hand_space.h \
 	stagetool/verbs/in.c \
 	stagetool/verbs/out.c \
+	stagetool/verbs/pack.c \
 	stagetool/verbs/plan.c \
 	stagetool/verbs/unpack.c \
 	stagetool/verbs/unpack_run.c stagetool/verbs/unpack_run.h \
@@ -31,4 +32,4 @@ stagetool_stagetool_SOURCES += \
 stagetool_stagetool_CPPFLAGS = $(AM_CPPFLAGS) $(LMDB_CFLAGS) $(JANSSON_CFLAGS) $(INIH_CFLAGS) $(XXHASH_CFLAGS)
 stagetool_stagetool_LDADD = libstage.la libreport.la libarchives.la libcopy.la libtree.la libspec.la libbase.la \
 	$(LMDB_LIBS) $(JANSSON_LIBS) $(INIH_LIBS) $(XXHASH_LIBS) \
-	$(ZLIB_LIBS) $(LZ4_LIBS)
+	$(ZLIB_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS)

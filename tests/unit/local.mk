@@ -221,6 +221,6 @@ TESTS += tests/unit/test_transfer
 tests_unit_test_transfer_SOURCES = tests/unit/test_transfer.c
 tests_unit_test_transfer_CPPFLAGS = $(AM_CPPFLAGS) $(CMOCKA_CFLAGS) $(LMDB_CFLAGS) $(JANSSON_CFLAGS)
 tests_unit_test_transfer_LDADD = libstage.la libreport.la libarchives.la libcopy.la libtree.la libspec.la libbase.la \
-	$(CMOCKA_LIBS) $(LMDB_LIBS) $(JANSSON_LIBS) $(XXHASH_LIBS) $(ZLIB_LIBS) $(LZ4_LIBS) -lm
+	$(CMOCKA_LIBS) $(LMDB_LIBS) $(JANSSON_LIBS) $(XXHASH_LIBS) $(ZLIB_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS) -lm
 
 endif
