@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 
 /* Counting takes milliseconds; who waits longer than this waits for a dead disk. */
 #define LEDGER_WAIT 60
@@ -18,6 +19,8 @@ struct ledger_room {
 	struct ledger_amount total, free, kept, promised;
 	bool inodes_limited;
 	unsigned jobs; /* that hold promises */
+	unsigned unsent; /* whose results are kept */
+	uint64_t until;  /* when the first of those ends */
 };
 
 struct ledger_count {
@@ -105,6 +108,10 @@ static int ledger_add(void *ctx, const char *name, struct error *err)
 		claims = ledger_is_alive(count->state, name);
 		ledger_noted(count->state, name, &used);
 	}
+	if (record->state == RECORD_KEPT) {
+		if (!count->room->unsent++ || record->until < count->room->until)
+			count->room->until = record->until;
+	}
 	if (claims) {
 		count->room->promised.bytes += ledger_less(record->reserved_bytes, used.bytes);
 		count->room->promised.inodes += ledger_less(record->reserved_inodes, used.inodes);
@@ -137,13 +144,31 @@ static int ledger_measure(
 	return 0;
 }
 
-static int ledger_refuse(const struct conf_tier *tier, const struct record *record,
-	const char *what, const char *need, const char *available, const char *details,
-	struct error *err)
+/* Space that a prolog does not take: ", results of 2 jobs are kept, the first until 2026-12-31 12:00". */
+static void ledger_say_unsent(const struct ledger_room *room, char *text, size_t size)
 {
+	time_t until = (time_t)room->until;
+	struct tm tm;
+	char date[32];
+
+	*text = '\0';
+	if (room->unsent && localtime_r(&until, &tm) &&
+		strftime(date, sizeof(date), "%Y-%m-%d %H:%M", &tm))
+		snprintf(text, size, ", results of %u job%s are kept, %s until %s", room->unsent,
+			room->unsent == 1 ? "" : "s", room->unsent == 1 ? "those" : "the first",
+			date);
+}
+
+static int ledger_refuse(const struct conf_tier *tier, const struct ledger_room *room,
+	const struct record *record, const char *what, const char *need, const char *available,
+	const char *details, struct error *err)
+{
+	char unsent[128];
+
+	ledger_say_unsent(room, unsent, sizeof(unsent));
 	return error_set(err, -ENOSPC,
-		"does not fit on tier %s of %s: %s %s are needed, %s are available (%s)",
-		tier->name, record->node, need, what, available, details);
+		"does not fit on tier %s of %s: %s %s are needed, %s are available (%s%s)",
+		tier->name, record->node, need, what, available, details, unsent);
 }
 
 static int ledger_compare(const struct conf_tier *tier, const struct ledger_room *room,
@@ -160,7 +185,7 @@ static int ledger_compare(const struct conf_tier *tier, const struct ledger_room
 			parse_format_size(room->free.bytes, free, sizeof(free)),
 			parse_format_size(room->kept.bytes, kept, sizeof(kept)), room->jobs,
 			parse_format_size(room->promised.bytes, promised, sizeof(promised)));
-		return ledger_refuse(tier, record, "of space",
+		return ledger_refuse(tier, room, record, "of space",
 			parse_format_size(need->bytes, needed, sizeof(needed)),
 			parse_format_size(bytes, available, sizeof(available)), details, err);
 	}
@@ -171,7 +196,7 @@ static int ledger_compare(const struct conf_tier *tier, const struct ledger_room
 			room->free.inodes, room->kept.inodes, room->jobs, room->promised.inodes);
 		snprintf(needed, sizeof(needed), "%" PRIu64, need->inodes);
 		snprintf(available, sizeof(available), "%" PRIu64, inodes);
-		return ledger_refuse(tier, record, "inodes", needed, available, details, err);
+		return ledger_refuse(tier, room, record, "inodes", needed, available, details, err);
 	}
 	return 0;
 }

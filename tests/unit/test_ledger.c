@@ -147,6 +147,11 @@ static void test_promises(void **unused)
 	a->staged_bytes = 10 * MIB;
 	assert_int_equal(record_save(&state, a, RECORD_READY, NULL), 0);
 	expect_refused(b, 40 * MIB, 1, "promised to 1 other jobs 30.0 MiB");
+	/* what is kept is said; it makes no promise, its space is used */
+	a->until = 1798761600; /* 2027-01-01 in UTC */
+	assert_int_equal(record_save(&state, a, RECORD_KEPT, NULL), 0);
+	expect_refused(b, 65 * MIB, 1, ", results of 1 job are kept, those until 202");
+	assert_int_equal(reserve(b, 60 * MIB, 900, NULL), 0);
 	/* it is over, or the node was rebooted since */
 	assert_int_equal(record_save(&state, a, RECORD_RETURNING, NULL), 0);
 	assert_int_equal(reserve(b, 60 * MIB, 900, NULL), 0);
