@@ -399,7 +399,7 @@ static void test_direct_reads(void **state)
 		force(files, NULL);
 		assert_int_equal(ftruncate(files->dst, 0), 0);
 		kernel.direct_reads = 0;
-		kernel.cfr_errno = EXDEV;
+		kernel.cfr_errno = kernel.clone_errno = EXDEV;
 		assert_int_equal(copy(files, 1 << 20, (2 << 20) + 77, &copied, NULL), 0);
 		assert_int_equal(copy(files, 0, 1 << 20, &copied, NULL), 0);
 		assert_int_equal(copied, 1 << 20);
@@ -420,6 +420,7 @@ static void test_direct_reads_that_are_refused(void **state)
 	uint64_t copied;
 
 	kernel.filesystem = FUSE_SUPER_MAGIC;
+	kernel.clone_errno = EXDEV;
 	fill(files->src, 0, (2 << 20) + 77);
 	for (int late = 0; late < 2; late++) {
 		kernel.no_direct_files = !late;
