@@ -65,6 +65,9 @@ void pack_tell_path(struct pack *pack, const char *path, enum copy_outcome outco
 	case COPY_ATTRIBUTE:
 		pack->attributes++;
 		break;
+	case COPY_DROPPED:
+		pack->dropped++;
+		break;
 	default:
 		pack->failed++;
 	}
@@ -93,6 +96,7 @@ void pack_counts(const struct pack *pack, struct copy_counts *counts)
 		.changed = pack->changed,
 		.special = pack->special,
 		.attributes = pack->attributes,
+		.dropped = pack->dropped,
 	};
 }
 
@@ -227,13 +231,13 @@ static void pack_tell_lost(struct pack *pack)
 		error_set(&err, -EOPNOTSUPP,
 			"%s can not carry hard links: %llu names are files of their own in it",
 			pack->options.format->name, (unsigned long long)pack->lost_links);
-		pack_tell_path(pack, "", COPY_ATTRIBUTE, &err);
+		pack_tell_path(pack, "", COPY_DROPPED, &err);
 	}
 	if (pack->lost_values) {
 		error_set(&err, -EOPNOTSUPP,
 			"%s can not carry extended attributes and ACLs: %llu entries are without theirs",
 			pack->options.format->name, (unsigned long long)pack->lost_values);
-		pack_tell_path(pack, "", COPY_ATTRIBUTE, &err);
+		pack_tell_path(pack, "", COPY_DROPPED, &err);
 	}
 }
 

@@ -33,7 +33,7 @@ struct pack_options {
 	const char *target_name;
 	const atomic_bool *cancel; /* borrowed, may be NULL */
 	/* Told of entries that are not in it, or not as they are (COPY_FAILED, _VANISHED, _CHANGED, _SPECIAL,
-	 * _ATTRIBUTE). path is below the root. From the calling thread. NULL: not told. */
+	 * _ATTRIBUTE, _DROPPED: by the format). path is below the root. From the calling thread. NULL: not told. */
 	void (*problem)(void *ctx, const char *path, enum copy_outcome outcome,
 		const struct error *err);
 	void *ctx;

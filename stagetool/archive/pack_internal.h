@@ -84,7 +84,7 @@ struct pack {
 	uint64_t lost_links, lost_values; /* that the format can not carry */
 	locale_t locale, before;
 	atomic_ullong files, directories, symlinks, others, bytes, failed, vanished, changed, special,
-		attributes;
+		attributes, dropped;
 };
 
 /* pack.c */

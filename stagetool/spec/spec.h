@@ -19,6 +19,7 @@
 
 enum spec_side { SPEC_IN, SPEC_OUT };
 enum spec_as { SPEC_AS_COPY, SPEC_AS_UNPACK };
+enum spec_pack { SPEC_PACK_NONE, SPEC_PACK_TAR_ZST, SPEC_PACK_TAR_GZ, SPEC_PACK_TAR, SPEC_PACK_ZIP };
 enum spec_dist { SPEC_DIST_ALL, SPEC_DIST_FIRST };
 enum spec_when { SPEC_WHEN_ALWAYS, SPEC_WHEN_SUCCESS, SPEC_WHEN_FAILURE };
 enum spec_gather { SPEC_GATHER_SUBDIR, SPEC_GATHER_MERGE };
@@ -41,6 +42,7 @@ struct spec {
 			 * escapes) */
 	bool to_dir; /* TO is the directory that FROM goes into under its own name */
 	enum spec_as as;
+	enum spec_pack pack;
 	enum spec_dist dist;
 	enum spec_when when;
 	enum spec_gather gather;
@@ -51,6 +53,9 @@ struct spec {
 	struct spec_pattern *patterns;
 	size_t n_patterns;
 };
+
+/* "tar.zst", for SPEC_PACK_TAR_ZST. */
+const char *spec_pack_name(enum spec_pack pack);
 
 /* Whether local (cleaned, symbols expanded) may be written or read in a stage: a symbol's value can lead
  * where the text of the spec did not. -EINVAL for an absolute path, "..", and what the tool keeps for

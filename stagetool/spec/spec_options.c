@@ -35,6 +35,8 @@ static const char *const dist_absent[] = { "shard", "bcast", NULL };
 static const char *const when_values[] = { "always", "success", "failure", NULL };
 static const char *const gather_values[] = { "subdir", "merge", NULL };
 static const char *const conflict_values[] = { "keep", "fail", "overwrite", NULL };
+/* In the order of enum spec_pack, and of what comes first in a message. */
+static const char *const pack_values[] = { "none", "tar.zst", "tar.gz", "tar", "zip", NULL };
 static const char *const none[] = { NULL };
 
 enum option_id {
@@ -73,7 +75,7 @@ static const struct option options[N_OPTIONS] = {
 	[OPTION_CACHE] = { "cache", SIDE_IN, OPTION_ABSENT, NO_PLACE, none, none },
 	[OPTION_WHEN] = CHOICE("when", SIDE_OUT, when, when_values, none),
 	[OPTION_GATHER] = CHOICE("gather", SIDE_OUT, gather, gather_values, none),
-	[OPTION_PACK] = { "pack", SIDE_OUT, OPTION_ABSENT, NO_PLACE, none, none },
+	[OPTION_PACK] = CHOICE("pack", SIDE_OUT, pack, pack_values, none),
 	[OPTION_CONFLICT] = CHOICE("conflict", SIDE_OUT, conflict, conflict_values, none),
 	[OPTION_DELETE] = FLAG("delete", SIDE_OUT, remove),
 	[OPTION_RECEIPT] = FLAG("receipt", SIDE_OUT, receipt),
@@ -360,7 +362,15 @@ int spec_parse_options(
 		return spec_fail(source, seen[OPTION_SYNC] - 1, err,
 			"\"sync\" can not go with a pattern as FROM: name the directory itself, or "
 			"write a --stage-out of its own");
+	if (spec->pack && (spec->verify || spec->remove))
+		return spec_fail(source, seen[spec->verify ? OPTION_VERIFY : OPTION_DELETE] - 1, err,
+			"\"%s\" can not go with pack=", spec->verify ? "verify" : "delete");
 	return check_unpack(source, spec, seen, err);
+}
+
+const char *spec_pack_name(enum spec_pack pack)
+{
+	return pack_values[pack];
 }
 
 void spec_each_option(const struct spec *spec,

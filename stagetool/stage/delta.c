@@ -62,7 +62,7 @@ enum delta_in delta_in(const struct stat *src, const struct stat *dst,
 	return record ? DELTA_IN_KEEP : DELTA_IN_ADOPT;
 }
 
-static void expect_same(struct copy_expect *expect, const struct manifest_identity *identity)
+void delta_expect(struct copy_expect *expect, const struct manifest_identity *identity)
 {
 	expect->kind = COPY_EXPECT_SAME;
 	expect->identity.size = identity->size;
@@ -106,6 +106,6 @@ bool delta_out(const struct stat *src, const struct manifest_entry *staged,
 		   : unchanged(src, staged) || (unchanged(src, sent) && is_whole(sent)))
 		return false;
 	if (!is_dir && last && last->type != S_IFDIR && !(suspect && last == staged))
-		expect_same(expect, &last->shared);
+		delta_expect(expect, &last->shared);
 	return true;
 }

@@ -34,4 +34,7 @@ bool delta_out(const struct stat *src, const struct manifest_entry *staged,
 /* Whether two files have one type, size and time of change. */
 bool delta_equal(const struct stat *a, const struct stat *b);
 
+/* Expects exactly what identity says. */
+void delta_expect(struct copy_expect *expect, const struct manifest_identity *identity);
+
 #endif

@@ -32,6 +32,7 @@ libstage_la_SOURCES = \
 	stagetool/stage/stage_in_unpack.c \
 	stagetool/stage/stage_out.c stagetool/stage/stage_out.h \
 	stagetool/stage/stage_out_delete.c \
+	stagetool/stage/stage_out_pack.c \
 	stagetool/stage/transfer.c stagetool/stage/transfer.h stagetool/stage/transfer_private.h \
 	stagetool/stage/transfer_in.c \
 	stagetool/stage/transfer_live.c stagetool/stage/transfer_live.h \

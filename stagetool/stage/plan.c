@@ -1,6 +1,7 @@
 #include "stage/plan_private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,16 @@ static bool into_subdir(const struct spec *spec, const struct plan_context *cont
 	       !symbols_has_node(spec->to);
 }
 
+/* An archive can not have a node's directory in itself: DIR/NAME becomes DIR/<node>/NAME. */
+static char *beside_node(const char *to, const char *node)
+{
+	const char *name = path_base(to);
+	autofree char *dir = strndup(to, (size_t)(name - to));
+	autofree char *own = dir ? path_join(dir, node) : NULL;
+
+	return own ? path_join(own, name) : NULL;
+}
+
 int plan_expand_to(
 	const struct spec *spec, const struct plan_context *context, char **to, struct error *err)
 {
@@ -112,8 +123,20 @@ int plan_expand_to(
 		rc = symbols_expand("%N", context->symbols, &node, err);
 	if (rc < 0)
 		return rc;
-	*to = node ? path_join(plain, node) : take_ptr(plain);
+	*to = !node				   ? take_ptr(plain) :
+		spec->pack && !spec->to_dir ? beside_node(plain, node) :
+					      path_join(plain, node);
 	return *to ? 0 : error_sys(err, -ENOMEM, "plan");
+}
+
+/* NULL on ENOMEM. */
+static void add_suffix(char **target, const char *suffix)
+{
+	char *plain = *target;
+
+	if (asprintf(target, "%s.%s", plain, suffix) < 0)
+		*target = NULL;
+	free(plain);
 }
 
 int plan_target(
@@ -127,6 +150,8 @@ int plan_target(
 		if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 			return error_set(err, -EINVAL, "%s has no name of its own", from);
 		*target = strcmp(to, ".") == 0 ? strdup(name) : path_join(to, name);
+		if (*target && spec->pack)
+			add_suffix(target, spec_pack_name(spec->pack));
 	}
 	return *target ? 0 : error_sys(err, -ENOMEM, "plan");
 }

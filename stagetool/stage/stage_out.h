@@ -28,6 +28,11 @@ int stage_out_sent(
 /* The hooks of the copy that sends it. */
 struct copy_hooks stage_out_hooks(struct stage_out *out);
 
+/* Sends all of it as one archive, whole and durable, under its name. leave: names at its root that are not in
+ * it. */
+int stage_out_pack(struct stage_out *out, enum copy_conflict conflict, const char *const *leave,
+	struct error *err);
+
 /* Removes at the shared side what was staged in from there and is gone in the stage. Problems are
  * told; one that makes absence doubtful ends it. */
 void stage_out_delete(struct stage_out *out);

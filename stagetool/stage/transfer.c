@@ -66,13 +66,10 @@ int transfer_record(struct transfer *transfer, uint32_t tree, uint64_t dir, cons
 	return 0;
 }
 
-void transfer_tell(struct transfer_item *item, const struct copy_item *entry, const char *kind,
-	const char *text)
+static void tell_named(
+	struct transfer_item *item, const char *named, const char *kind, const char *text)
 {
 	const struct transfer_context *context = item->transfer->context;
-	autofree char *below = entry ? copy_item_path(entry) : NULL;
-	autofree char *path = path_join(item->shown, below ? below : entry ? entry->name : "");
-	const char *named = path ? path : item->shown;
 
 	pthread_mutex_lock(&item->transfer->lock);
 	summary_add_problem(item->summary, named, kind, text);
@@ -81,23 +78,41 @@ void transfer_tell(struct transfer_item *item, const struct copy_item *entry, co
 	pthread_mutex_unlock(&item->transfer->lock);
 }
 
+void transfer_tell(struct transfer_item *item, const struct copy_item *entry, const char *kind,
+	const char *text)
+{
+	autofree char *below = entry ? copy_item_path(entry) : NULL;
+	autofree char *path = path_join(item->shown, below ? below : entry ? entry->name : "");
+
+	tell_named(item, path ? path : item->shown, kind, text);
+}
+
+static const char *const kinds[] = {
+	[COPY_DONE] = NULL,
+	[COPY_FAILED] = "failed",
+	[COPY_VANISHED] = "vanished",
+	[COPY_CHANGED] = "changed",
+	[COPY_CONFLICT] = "conflict",
+	[COPY_ATTRIBUTE] = "attribute",
+	[COPY_DROPPED] = "dropped",
+	[COPY_SPECIAL] = "special",
+};
+
 void transfer_tell_outcome(struct transfer_item *item, const struct copy_item *entry,
 	enum copy_outcome outcome, const struct error *err)
 {
-	static const char *const kinds[] = {
-		[COPY_FAILED] = "failed",
-		[COPY_VANISHED] = "vanished",
-		[COPY_CHANGED] = "changed",
-		[COPY_CONFLICT] = "conflict",
-		[COPY_ATTRIBUTE] = "attribute",
-		[COPY_DROPPED] = "dropped",
-		[COPY_SPECIAL] = "special",
-	};
-
 	if (outcome == COPY_ATTRIBUTE)
 		transfer_note_attribute(item, entry, err);
 	if (kinds[outcome])
 		transfer_tell(item, entry, kinds[outcome], err ? err->text : kinds[outcome]);
+}
+
+void transfer_tell_path(struct transfer_item *item, const char *path, enum copy_outcome outcome,
+	const char *text)
+{
+	autofree char *whole = path_join(item->shown, path);
+
+	tell_named(item, whole ? whole : item->shown, kinds[outcome], text);
 }
 
 void transfer_fail(struct transfer_item *item, const struct error *err)

@@ -123,7 +123,10 @@ static int send_item(struct stage_out *out, struct error *err)
 	if (rc == 0)
 		rc = item_filter_new(out->item.plan->spec, &out->item.filter, err);
 	if (rc == 0)
-		rc = run_copy(out, err);
+		rc = out->item.plan->spec->pack ?
+			stage_out_pack(out, conflict_policy(out),
+				is_stage(out) ? leave_own : NULL, err) :
+			run_copy(out, err);
 	if (rc == 0 && transfer_is_broken(out->item.transfer))
 		rc = error_set(err, out->item.transfer->failed.code, "%s",
 			out->item.transfer->failed.text);

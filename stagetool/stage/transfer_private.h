@@ -52,6 +52,9 @@ void transfer_tell(struct transfer_item *item, const struct copy_item *entry, co
 /* The same for an outcome of the engine; those that are none are passed over. */
 void transfer_tell_outcome(struct transfer_item *item, const struct copy_item *entry,
 	enum copy_outcome outcome, const struct error *err);
+/* The same by path, below the item's root. */
+void transfer_tell_path(struct transfer_item *item, const char *path, enum copy_outcome outcome,
+	const char *text);
 /* An attribute of entry could not be set: where it can be another time, the entry is recorded with
  * MANIFEST_MODE_UNKNOWN, and done again by the next run. Any thread; without memory it is only
  * told. */

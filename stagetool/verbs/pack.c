@@ -42,8 +42,7 @@ const char verb_pack_help[] =
 	"  1  it failed: nothing is at ARCHIVE of it. Also where a large file changed\n"
 	"     while it was read\n"
 	"  2  wrong usage: nothing was tried\n"
-	"  3  some entries are missing in it, or lack what the format can not carry; each\n"
-	"     is named\n"
+	"  3  some entries are missing in it, or lack an attribute; each is named\n"
 	"  4  it does not fit: bytes, inodes or quota ran out\n"
 	"Stopped by SIGINT, SIGTERM or SIGHUP it removes its temporary file and ends by\n"
 	"that signal.\n";

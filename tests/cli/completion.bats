@@ -29,6 +29,7 @@ offered() {
 
 @test "values and files" {
 	[ "$(offered copy --engine = read)" = readwrite ]
+	[ "$(offered pack --format = z)" = zip ]
 	touch 'a file'
 	[ "$(offered copy 'a f')" = 'a file' ]
 	[ "$(offered copy --threads = a)" = '' ]

@@ -96,7 +96,7 @@ acls() {
 	mkfifo s/p
 	setfattr -n user.k -v v s/a/f
 	run stagetool pack s a.zip
-	status_is 3
+	status_is 0
 	says "zip can not carry hard links: 1 names"
 	says "zip can not carry extended attributes"
 	says "a FIFO is not packed"

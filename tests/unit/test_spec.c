@@ -403,7 +403,9 @@ static const struct bad_case bad[] = {
 	{ SPEC_IN, "/a:b,dist=shard", 6, "dist=shard is not available" },
 	{ SPEC_IN, "/a:b,dist=bcast", 6, "dist=bcast is not available" },
 	{ SPEC_IN, "/a:b,cache", 6, "\"cache\" is not available in this version" },
-	{ SPEC_OUT, "a:/b,pack=tar.zst", 6, "\"pack\" is not available in this version" },
+	{ SPEC_OUT, "a:/b,pack=rar", 11, "expected one of none, tar.zst, tar.gz, tar, zip" },
+	{ SPEC_OUT, "a:/b,pack=tar,delete", 15, "\"delete\" can not go with pack=" },
+	{ SPEC_OUT, "a:/b,verify,pack=tar", 6, "\"verify\" can not go with pack=" },
 	/* places */
 	{ SPEC_IN, "/a:b,at", 6, "expected at=PATH or at=same" },
 	{ SPEC_IN, "/a:b,at=", 9, "needs the absolute path" },
