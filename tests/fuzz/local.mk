@@ -4,7 +4,8 @@ EXTRA_DIST += tests/fuzz/corpus
 
 fuzz_programs = \
 	tests/fuzz/fuzz_conf tests/fuzz/fuzz_filter tests/fuzz/fuzz_glob tests/fuzz/fuzz_handoff \
-	tests/fuzz/fuzz_manifest tests/fuzz/fuzz_record tests/fuzz/fuzz_spec
+	tests/fuzz/fuzz_manifest tests/fuzz/fuzz_record tests/fuzz/fuzz_spec \
+	tests/fuzz/fuzz_unpack
 check_PROGRAMS += $(fuzz_programs)
 fuzz_common = tests/fuzz/fuzz.h tests/fuzz/scratch.c
 fuzz_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests \
@@ -56,3 +57,9 @@ tests_fuzz_fuzz_spec_SOURCES = tests/fuzz/fuzz_spec.c $(fuzz_common) $(fuzz_driv
 tests_fuzz_fuzz_spec_CPPFLAGS = $(fuzz_cppflags) -DTARGET='"spec"'
 tests_fuzz_fuzz_spec_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_spec_LDADD = libspec.la libtree.la libbase.la
+
+tests_fuzz_fuzz_unpack_SOURCES = tests/fuzz/fuzz_unpack.c $(fuzz_common) $(fuzz_driver)
+tests_fuzz_fuzz_unpack_CPPFLAGS = $(fuzz_cppflags) -DTARGET='"unpack"'
+tests_fuzz_fuzz_unpack_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_unpack_LDADD = libarchives.la libcopy.la libtree.la libspec.la libbase.la \
+	$(ZLIB_LIBS) $(LZ4_LIBS) $(ZSTD_LIBS)
