@@ -69,6 +69,7 @@ static int other_copy(struct copy_entry *entry, const struct meta_source *source
 	struct copy *copy = entry->copy;
 	struct copy_dir *dir = entry->dir;
 	char temp[PUBLISH_TEMP_SIZE];
+	struct stat made;
 	const char *at;
 	int rc = other_make(entry, dirfd, target, meta_create_mode(copy->meta, source, &dir->place),
 		temp, err);
@@ -76,7 +77,13 @@ static int other_copy(struct copy_entry *entry, const struct meta_source *source
 	if (rc < 0)
 		return rc;
 	at = temp[0] ? temp : entry->dst_name;
-	result->attribute_code = meta_apply_at(copy->meta, source, dirfd, at, NULL, &dir->place,
+	/* What can not even be looked at gets no attributes, and a caller could not note it. */
+	if (fstatat(dirfd, at, &made, AT_SYMLINK_NOFOLLOW)) {
+		rc = error_errno(err, "stat");
+		unlinkat(dirfd, at, 0);
+		return rc;
+	}
+	result->attribute_code = meta_apply_at(copy->meta, source, dirfd, at, &made, &dir->place,
 		&result->dropped, &result->attribute);
 	if (!last && retry_is_transient(result->attribute_code)) {
 		unlinkat(dirfd, at, 0);
