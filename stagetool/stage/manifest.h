@@ -68,6 +68,9 @@ int manifest_sync(struct manifest *manifest, struct error *err);
 /* Frees without a sync; NULL is fine. */
 void manifest_close(struct manifest *manifest);
 
+/* Whether the run that staged in before this one died on the way: what it made last may have no record. */
+bool manifest_follows_death(const struct manifest *manifest);
+
 /* A number, one higher each time the manifest is opened to write. */
 uint32_t manifest_run(const struct manifest *manifest);
 

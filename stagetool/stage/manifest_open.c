@@ -108,7 +108,7 @@ static int check_marker(struct manifest *manifest, struct error *err)
 		return error_set(err, -EBADMSG,
 			"manifest: the machine went down while it was being written; "
 			"remove " MANIFEST_STAGE_DIR "/manifest to begin anew");
-	manifest->marked = true;
+	manifest->marked = manifest->follows_death = true;
 	return 0;
 }
 
@@ -432,6 +432,11 @@ void manifest_close(struct manifest *manifest)
 	pthread_mutex_destroy(&manifest->pair_lock);
 	pthread_rwlock_destroy(&manifest->map_lock);
 	free(manifest);
+}
+
+bool manifest_follows_death(const struct manifest *manifest)
+{
+	return manifest->follows_death;
 }
 
 uint32_t manifest_run(const struct manifest *manifest)

@@ -72,6 +72,7 @@ struct manifest {
 	int dirfd, lockfd;
 	bool writer, bulk;
 	bool marked; /* a run of this boot that died left its marker */
+	bool follows_death; /* marked when it was opened */
 	uint32_t run;
 	atomic_uint_fast64_t next_dir;
 	atomic_uint pairs;

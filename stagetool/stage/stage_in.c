@@ -92,6 +92,15 @@ static void expect_dst(const struct stat *dst, struct copy_expect *expect)
 	expect->identity.ctime = dst->st_ctim;
 }
 
+/* A directory as a run makes it before anything is in it, and that no record knows: left by a run that died
+ * before the record was written. It is no more than that by its looks, and gets the source's attributes. */
+static bool is_left_over(const struct transfer_item *item, const struct stat *dst,
+	const struct manifest_entry *record)
+{
+	return !record && dst && manifest_follows_death(item->transfer->manifest) &&
+	       (dst->st_mode & 07777) == 0700 && dst->st_uid == geteuid();
+}
+
 /* A directory gets its id here, and a record at once, so that what lies in it can be found again
  * even if this run does not come to its end. */
 static enum copy_answer enter_dir(struct transfer_item *item, const struct copy_item *entry,
@@ -99,7 +108,8 @@ static enum copy_answer enter_dir(struct transfer_item *item, const struct copy_
 	struct copy_tag *tag)
 {
 	bool known = record && record->type == S_IFDIR;
-	bool bring = delta_in(entry->src, dst, record, item->pair) == DELTA_IN_BRING;
+	bool bring = delta_in(entry->src, dst, record, item->pair) == DELTA_IN_BRING ||
+		     is_left_over(item, dst, record);
 
 	if (!name_of(item, entry))
 		return COPY_SKIP; /* the stage itself: id 0, and its mode stays */

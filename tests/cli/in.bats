@@ -268,6 +268,24 @@ stage_in() {
 	says "staged in 0 files"
 }
 
+@test "after kill -9 directories that had no record yet get their attributes" {
+	[ -x "$STAGETOOL_BUILD/tests/fault/failcall" ] || skip "failcall is not built"
+	for n in {1..12}; do
+		mkdir -p "s/$n/sub"
+		touch "s/$n/sub/f"
+	done
+	find s -type d -exec chmod 750 {} +
+	find s -depth -exec touch -d '2 days ago' {} +
+	# Its records are still in its memory.
+	run "$STAGETOOL_BUILD/tests/fault/failcall" --call mkdirat --at 15 --kill -- \
+		"$STAGETOOL" in s --dir d --threads 1
+	[ -n "$(find d/s -type d -perm 0700)" ]
+	stage_in s
+	status_is 0
+	same_tree s d/s
+	[ -z "$(find d/s -type d -perm 0700)" ]
+}
+
 @test "include and exclude" {
 	mkdir -p s/a/keep s/b
 	touch s/a/x.dat s/a/x.txt s/a/keep/y.dat s/b/z.txt
